@@ -1,0 +1,51 @@
+"""What every engine promises. One file per engine stands beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from sweeper.golden import ItemId, Query
+from sweeper.knobs import Settings
+from sweeper.pools import QueryCandidates
+
+__all__ = ["Engine"]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Answers queries: with the candidates of each channel, and with its own final ranking.
+
+    An engine is used by one thread at a time unless it says otherwise. ``close`` may be called
+    twice.
+    """
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Channel names in the order in which fusion adds them."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Text that changes whenever the same request could be answered otherwise.
+
+        ``None`` for a live engine, whose answers nobody can promise: its pools are not shared.
+        """
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What a report says of this engine: kind, embedder, odd ages. JSON values only."""
+
+    def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
+        """Return the best ``depth`` rows per channel and store of each query, best first.
+
+        Raises
+        ------
+        EngineError
+            If a query cannot be answered. Never an empty list in its place.
+        """
+
+    def search(self, query: Query, settings: Settings) -> list[ItemId]:
+        """Return the engine's own final ranking under some settings, best first."""
+
+    def close(self) -> None:
+        """Release files and connections."""

@@ -1,0 +1,166 @@
+"""The readable definition of the ranking: one query, one settings, one function per step.
+
+This module is the contract in code (``docs/semantics.md``); ``replay`` computes the same positions
+for thousands of settings at once and is tested against it. The sort and tie rule exists here only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sweeper.corpus import STORES, Store
+from sweeper.golden import ItemId, Key
+from sweeper.knobs import Settings
+from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
+
+__all__ = ["DEFAULT_CHANNELS", "RankedRow", "decay_factor", "rank"]
+
+DEFAULT_CHANNELS = (VECTOR, LEXICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRow:
+    """One returned row and everything that put it where it stands.
+
+    ``ranks`` and ``values`` hold the channels that found the row and count for it. ``score`` is
+    ``fused`` times ``factor``.
+    """
+
+    position: int
+    item_id: ItemId
+    key: Key
+    store: Store
+    score: float
+    fused: float
+    factor: float
+    age_days: float
+    ranks: Mapping[str, int]
+    values: Mapping[str, float]
+
+
+def rank(
+    candidates: QueryCandidates,
+    settings: Settings,
+    *,
+    channels: Sequence[str] = DEFAULT_CHANNELS,
+) -> list[RankedRow]:
+    """Rank one query's candidates under some settings.
+
+    Parameters
+    ----------
+    candidates
+        Rows per channel and store, best first, at least as deep as the settings ask for.
+    settings
+        All knobs.
+    channels
+        Channel names in the order in which fusion adds them.
+
+    Returns
+    -------
+    list of RankedRow
+        At most ``settings.limit`` rows, best first.
+
+    References
+    ----------
+    Cormack, Clarke, Buettcher, SIGIR 2009 (reciprocal rank fusion).
+    """
+    merged: dict[str, list[Candidate]] = {}
+    for channel in channels:
+        if settings.weight(channel) == 0:
+            continue
+        per_store = [
+            take_depth(candidates.rows.get((channel, store), ()), settings.effective_depth)
+            for store in STORES
+        ]
+        if channel == VECTOR:
+            per_store = [apply_floor(rows, settings.min_similarity) for rows in per_store]
+        merged[channel] = merge_stores(per_store)
+    rows = [
+        decay(row, settings.recency_half_life_days)
+        for row in fuse(merged, settings.rrf_k, {name: settings.weight(name) for name in merged})
+    ]
+    return order_and_cut(rows, settings.limit)
+
+
+def take_depth(rows: Sequence[Candidate], depth: int) -> list[Candidate]:
+    """Step 1: the best ``depth`` rows of one channel in one store."""
+    return list(rows[:depth])
+
+
+def apply_floor(rows: Sequence[Candidate], min_similarity: float | None) -> list[Candidate]:
+    """Step 2: drop vector rows whose cosine is below the floor; ``None`` drops nothing."""
+    if min_similarity is None:
+        return list(rows)
+    return [row for row in rows if not row.value < min_similarity]
+
+
+def merge_stores(per_store: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+    """Step 3: merge the stores of one channel on its own value; documents first among equals."""
+    together = [row for rows in per_store for row in rows]
+    return sorted(together, key=lambda row: -row.value)
+
+
+def fuse(
+    merged: Mapping[str, Sequence[Candidate]], rrf_k: int, weights: Mapping[str, float]
+) -> list[RankedRow]:
+    """Step 4: sum ``weight / (rrf_k + rank)`` over the channels that hold a row.
+
+    Rows come back in insertion order, which breaks ties later: the first channel's list, then rows
+    of the next channel not yet seen, and so on.
+    """
+    found: dict[ItemId, Candidate] = {}
+    fused: dict[ItemId, float] = {}
+    ranks: dict[ItemId, dict[str, int]] = {}
+    values: dict[ItemId, dict[str, float]] = {}
+    for channel, rows in merged.items():
+        for number, row in enumerate(rows, start=1):
+            found.setdefault(row.item_id, row)
+            share = weights[channel] / (rrf_k + number)
+            fused[row.item_id] = fused.get(row.item_id, 0.0) + share
+            ranks.setdefault(row.item_id, {})[channel] = number
+            values.setdefault(row.item_id, {})[channel] = row.value
+    return [
+        RankedRow(
+            position=0,
+            item_id=item_id,
+            key=row.key,
+            store=row.store,
+            score=fused[item_id],
+            fused=fused[item_id],
+            factor=1.0,
+            age_days=row.age_days,
+            ranks=ranks[item_id],
+            values=values[item_id],
+        )
+        for item_id, row in found.items()
+    ]
+
+
+def decay(row: RankedRow, half_life_days: float) -> RankedRow:
+    """Step 5: multiply a memory's score by its decay factor; documents never decay."""
+    factor = decay_factor(row.age_days, half_life_days) if row.store == "memory" else 1.0
+    return replace(row, score=row.fused * factor, factor=factor)
+
+
+def decay_factor(age_days: float, half_life_days: float) -> float:
+    """Return ``2 ** -(age / half_life)``; 1 when decay is off, or the age unknown or not positive.
+
+    Every other module takes its factors from here: another formula for the same number (``exp2``, a
+    reciprocal half-life) differs in the last bit and so breaks ties otherwise.
+
+    Examples
+    --------
+    >>> decay_factor(30.0, 30.0), decay_factor(30.0, 0.0), decay_factor(-1.0, 30.0)
+    (0.5, 1.0, 1.0)
+    """
+    if half_life_days > 0 and age_days > 0:
+        factor: float = 2.0 ** -(age_days / half_life_days)
+        return factor
+    return 1.0
+
+
+def order_and_cut(rows: Sequence[RankedRow], limit: int) -> list[RankedRow]:
+    """Step 6: sort by score, descending and stable, and return the first ``limit`` rows."""
+    ordered = sorted(rows, key=lambda row: -row.score)[:limit]
+    return [replace(row, position=place) for place, row in enumerate(ordered, start=1)]
