@@ -26,7 +26,9 @@ class Engine(Protocol):
 
     @property
     def fingerprint(self) -> str | None:
-        """Text that changes whenever the same request could be answered otherwise.
+        """Text that changes whenever the same request could find other rows.
+
+        The instant from which ages count is not part of it; pools are kept under both.
 
         ``None`` for a live engine, whose answers nobody can promise: its pools are not shared.
         """

@@ -1,0 +1,123 @@
+"""Capture: ask an engine once for the candidates of every query, and freeze them as a pool.
+
+Files are written in ``poolfile``; everything after this is arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
+
+from sweeper.engines.base import Engine
+from sweeper.errors import EngineError, InputError, Problem
+from sweeper.golden import GoldenSet, Query
+from sweeper.pools import Pool, QueryCandidates
+
+__all__ = ["capture"]
+
+_SHOWN = 80  # characters of a query that a message repeats
+
+
+def capture(
+    golden: GoldenSet,
+    engine: Engine,
+    *,
+    depth: int,
+    progress: Callable[[int, int], None] | None = None,
+    batch_size: int = 256,
+) -> Pool:
+    """Ask an engine for the best rows of every query.
+
+    Parameters
+    ----------
+    golden
+        Queries, asked in the order of the set.
+    engine
+        Not closed here.
+    depth
+        Rows per query, channel and store; the deepest that a sweep will rank.
+    progress
+        Called with the number of queries done and of all, first with 0.
+    batch_size
+        Queries asked at a time.
+
+    Returns
+    -------
+    Pool
+        Its provenance has ``engine`` (what the engine says of itself), ``fingerprint``, ``as_of``
+        (``None`` if the engine has none) and ``golden`` (the digest of the set).
+
+    Raises
+    ------
+    EngineError
+        If a query cannot be answered, or an answer breaks the engine's promises; it names the
+        query.
+    """
+    if depth < 1:
+        raise ValueError(f"depth must be at least 1, got {depth}")
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    answers = _ask_all(golden.queries, engine, depth, progress or _ignore, batch_size)
+    provenance = engine.provenance
+    try:
+        return Pool.from_candidates(
+            answers,
+            channels=engine.channels,
+            depth=depth,
+            provenance={
+                "engine": provenance,
+                "fingerprint": engine.fingerprint,
+                "as_of": provenance.get("as_of"),
+                "golden": golden.digest,
+            },
+        )
+    except ValueError as error:
+        if getattr(error, "__notes__", None):  # from the engine itself: not ours to reword
+            raise
+        raise EngineError(f"the engine broke its promise: {error}.") from error
+
+
+def _ask_all(
+    queries: Sequence[Query],
+    engine: Engine,
+    depth: int,
+    progress: Callable[[int, int], None],
+    batch_size: int,
+) -> Iterator[QueryCandidates]:
+    progress(0, len(queries))
+    for start in range(0, len(queries), batch_size):
+        batch = queries[start : start + batch_size]
+        yield from _ask(batch, engine, depth)
+        progress(start + len(batch), len(queries))
+
+
+def _ask(batch: Sequence[Query], engine: Engine, depth: int) -> list[QueryCandidates]:
+    try:
+        answers = engine.candidates(batch, depth)
+    except Exception as error:
+        if len(batch) == 1:
+            _raise_named(error, batch[0])
+        # One by one finds the query at fault, and gets past a failure that was of the batch alone.
+        return [answer for query in batch for answer in _ask([query], engine, depth)]
+    expected = [query.query_id for query in batch]
+    if [answer.query_id for answer in answers] != expected:
+        raise EngineError(
+            f"the engine was asked {len(batch)} queries, from {expected[0]!r} on, and its "
+            f"{len(answers)} answers do not belong to them in order."
+        )
+    return answers
+
+
+def _raise_named(error: Exception, query: Query) -> NoReturn:
+    text = query.text if len(query.text) <= _SHOWN else query.text[: _SHOWN - 3] + "..."
+    name = f"query {query.query_id!r} ({text!r})"
+    if isinstance(error, InputError):
+        raise InputError([Problem(f"{name}: {problem}") for problem in error.problems]) from error
+    if isinstance(error, EngineError):
+        raise EngineError(f"{name}: {error}") from error
+    error.add_note(f"while asking {name}")
+    raise error
+
+
+def _ignore(done: int, total: int) -> None:
+    pass

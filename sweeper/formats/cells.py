@@ -1,0 +1,148 @@
+"""A list, a mapping or tags in one CSV cell or one text, both ways.
+
+The rule: a cell that starts with ``[`` or ``{`` is JSON. Otherwise ``|`` separates ids; where there
+is none, ``;`` does. Nothing else separates: an id may hold spaces and commas. An id that holds a
+separator, or starts with a bracket, is written as JSON: ``["a;b"]``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from sweeper.formats.json_text import parse_json
+from sweeper.formats.values import (
+    Bare,
+    BareNull,
+    Malformed,
+    Record,
+    Value,
+    WrongValue,
+    describe,
+    quoted,
+)
+
+__all__ = ["join_cell", "read_mapping", "read_tags", "split_cell"]
+
+PRESENT = "true"
+"""Value of a tag that has only a name, so that the filter ``{urgent: true}`` finds it."""
+
+
+def split_cell(cell: Value) -> Value:
+    """Return what a CSV cell holds: JSON, a list of texts, or the one text itself.
+
+    Raises
+    ------
+    WrongValue
+        If it starts like JSON and is not, or a text between separators is empty.
+
+    Examples
+    --------
+    >>> split_cell("a | b, c"), split_cell("b, c"), split_cell('["x;y"]')
+    (['a', 'b, c'], 'b, c', ['x;y'])
+    """
+    if not isinstance(cell, str):
+        return cell
+    if cell.startswith(("[", "{")):
+        try:
+            return parse_json(cell)
+        except Malformed as error:
+            raise WrongValue(
+                f'starts like JSON, but {error.message} Write ["a", "b"]; '
+                f"an id that starts with a bracket is {json.dumps([cell[:20]])}."
+            ) from error
+    separator = next((mark for mark in "|;" if mark in cell), None)
+    if separator is None:
+        return cell
+    parts: list[Value] = [Bare(part.strip()) for part in cell.split(separator)]
+    if "" in parts:
+        raise WrongValue(f"has nothing on one side of {quoted(separator)}. Remove it.")
+    return parts
+
+
+def join_cell(texts: Sequence[str]) -> str:
+    """Return ids as one cell that ``split_cell`` reads back exactly.
+
+    Examples
+    --------
+    >>> join_cell(["a"]), join_cell(["a", "b c"]), join_cell(["a;b"]), join_cell([])
+    ('a', 'a|b c', '["a;b"]', '[]')
+    """
+    simple = all(
+        text and not text.startswith(("[", "{")) and not re.search("[|;]", text) for text in texts
+    )
+    if simple and len(texts) == 1:
+        return texts[0]
+    if simple and texts and all(text == text.strip() for text in texts):
+        return "|".join(texts)
+    return json.dumps(list(texts), ensure_ascii=False)
+
+
+def read_mapping(value: Value) -> dict[str, str]:
+    """Return a mapping of name to text: an object, JSON in a text, or ``name=value; name=value``.
+
+    A number keeps its spelling, true and false become text, null leaves the name out.
+
+    Raises
+    ------
+    WrongValue
+        If it is something else, or a value is a list or an object.
+    """
+    if isinstance(value, str):
+        value = _parse_pairs(value, bare_name=None)
+    if value is None:
+        return {}
+    if not isinstance(value, Record):
+        raise WrongValue(f"must be a mapping of name to text, got {describe(value)}.")
+    texts: dict[str, str] = {}
+    for name, content in value.items():
+        if isinstance(content, list | Record):
+            raise WrongValue(f"must map {quoted(name)} to one text, got {describe(content)}.")
+        if isinstance(content, bool):
+            texts[name] = describe(content)
+        elif content is not None and not isinstance(content, BareNull):
+            texts[name] = str(content)
+    return texts
+
+
+def read_tags(value: Value) -> dict[str, str]:
+    """Return tags as name to text; a tag that has only a name gets the value ``true``.
+
+    Understood are what ``read_mapping`` reads, a list of names, and names in one text, separated
+    by commas too.
+
+    Raises
+    ------
+    WrongValue
+        If it is something else.
+
+    Examples
+    --------
+    >>> read_tags("urgent, team=web")
+    {'urgent': 'true', 'team': 'web'}
+    """
+    if isinstance(value, str):
+        value = _parse_pairs(value, bare_name=PRESENT)
+    if not isinstance(value, list):
+        return read_mapping(value)
+    tags: dict[str, str] = {}
+    for name in value:
+        if not isinstance(name, str) or not name.strip():
+            raise WrongValue(f"must hold names, got {describe(name)}.")
+        tags[str(name)] = PRESENT
+    return tags
+
+
+def _parse_pairs(text: str, *, bare_name: str | None) -> Value:
+    if not text.strip() or isinstance(text, BareNull):
+        return None
+    if text.startswith(("[", "{")):
+        return split_cell(text)
+    pairs = Record(0)
+    for part in re.split(r"[|;,]" if bare_name else r"[|;]", text):
+        name, equals, content = (piece.strip() for piece in part.partition("="))
+        if not name or not (equals or bare_name):
+            raise WrongValue(f"must be name=value; name=value, got {quoted(text)}.")
+        pairs[name] = content if equals else bare_name
+    return pairs

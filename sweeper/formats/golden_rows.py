@@ -1,0 +1,406 @@
+"""Rows of a golden set: records to ``Query`` and back. Files are opened in ``formats``.
+
+| noun | spellings (case, spaces and hyphens do not matter) |
+| --- | --- |
+| id | ``id query_id qid _id question_id`` |
+| slice | ``slice kind type category`` |
+| query | ``query question``, else ``text q query_text`` |
+| expected | ``expected relevant gold``, also with ``_ids _keys _docs _pages``; else ``answers`` |
+| grades | ``grades grade relevance`` |
+| filter | ``filter filters`` |
+| user | ``user user_id`` |
+
+``expected`` is one id, a list of ids, a list of objects (``{key, grade}``), or a mapping of id to
+grade. ``grades`` is a mapping, or a list parallel to ``expected``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from sweeper.errors import Problems, did_you_mean
+from sweeper.formats.cells import read_mapping, split_cell
+from sweeper.formats.spellings import Columns, Field, canonical, field_names, number_rows
+from sweeper.formats.values import (
+    BareNull,
+    Record,
+    Value,
+    WrongValue,
+    as_number,
+    as_optional_text,
+    as_text,
+    describe,
+    quoted,
+)
+from sweeper.golden import OVERALL, GoldenSet, Key, Query
+
+__all__ = [
+    "GOLDEN_FIELDS",
+    "GOLDEN_WRAPPERS",
+    "WHOLE_FILE_SLICE",
+    "golden_from_rows",
+    "golden_to_rows",
+]
+
+_JUDGED = ("expected", "relevant", "gold")
+_JUDGED_WHAT = (
+    "",
+    *("_id", "_ids", "_key", "_keys", "_doc", "_docs", "_doc_id", "_doc_ids"),
+    *("_document", "_documents", "_document_id", "_document_ids", "_page", "_pages"),
+)
+
+GOLDEN_FIELDS = (
+    Field("id", ("id", "query_id", "qid", "_id", "question_id")),
+    Field("slice", ("slice", "kind", "type", "category")),
+    Field("query", ("query", "question"), weak=("text", "q", "query_text"), required=True),
+    Field(
+        "expected",
+        tuple(start + what for start in _JUDGED for what in _JUDGED_WHAT),
+        weak=("answers",),  # often prose, so it counts only where nothing else could be meant
+    ),
+    Field("grades", ("grades", "grade", "relevance")),
+    Field("filter", ("filter", "filters")),
+    Field("user", ("user", "user_id")),
+)
+
+GOLDEN_WRAPPERS = (
+    *("queries", "golden", "golden_set", "questions", "cases", "test_cases"),
+    *("examples", "rows", "items", "data"),
+)
+
+WHOLE_FILE_SLICE = "all"
+"""Slice of every question in a file that has no slices."""
+
+_MISSING_EXPECTED = "Give a key, a list of keys, or [] for an unanswerable query."
+_KEY_NAMES = (
+    *("key", "id", "_id", "doc_id", "document_id", "entry_id", "memory_id", "page_id", "page"),
+)
+_GRADE_NAMES = ("grade", "relevance", "rel")
+# A suggestion is a search through all keys: only for problems that are printed, in modest corpora.
+_MAX_SUGGESTIONS = 20
+_MAX_SEARCHED = 20_000
+
+
+class _Judgment(NamedTuple):
+    key: Key
+    grade: float | None = None
+    store: str | None = None
+
+
+def golden_from_rows(
+    rows: Sequence[Record],
+    *,
+    path: str,
+    is_table: bool = False,
+    fields: Mapping[str, str] | None = None,
+    corpus_keys: Collection[Key] | None = None,
+    stores: Mapping[Key, str] | None = None,
+) -> GoldenSet:
+    """Make a golden set of records.
+
+    Parameters
+    ----------
+    rows
+        At least one.
+    path
+        Names the file in messages.
+    is_table
+        Whether lists stand in cells; see ``cells``.
+    fields
+        Noun to field name, for files with spellings of their own.
+    corpus_keys
+        The ids that exist. Expected keys that are not among them are problems.
+    stores
+        Key to store; where a row says the store of an expected key, they must agree.
+
+    Raises
+    ------
+    InputError
+        With every problem of the file.
+    """
+    # A file may state grades alone: {"grades": {"a": 2}}. They then are what is expected.
+    table = tuple(
+        Field(f.name, f.spellings, f.weak, required=True)
+        if f.name == "expected" and not _only_grades(rows)
+        else f
+        for f in GOLDEN_FIELDS
+    )
+    columns = Columns(rows, table, explicit=fields, path=path, role="golden")
+    reader = _Reader(columns, rows, is_table)
+    queries = [query for row in rows if (query := reader.query(row)) is not None]
+    if corpus_keys is not None:
+        reader.check_keys(corpus_keys)
+    if stores is not None:
+        reader.check_stores(stores)
+    reader.problems.raise_if_any()
+    return GoldenSet(tuple(queries))
+
+
+def _only_grades(rows: Sequence[Record]) -> bool:
+    names = {field.name: (*field.spellings, *field.weak) for field in GOLDEN_FIELDS}
+    found = {canonical(name) for name in field_names(rows)}
+    return not found.intersection(names["expected"]) and any(
+        isinstance(value, Record)
+        for row in rows
+        for name, value in row.items()
+        if canonical(name) in names["grades"]
+    )
+
+
+class _Reader:
+    """Reads rows one by one, collecting problems and what later checks need."""
+
+    def __init__(self, columns: Columns, rows: Sequence[Record], is_table: bool) -> None:
+        self.columns = columns
+        self.is_table = is_table
+        self.problems = Problems(columns.path)
+        columns.report_conflicts(rows, self.problems)
+        self.misspelt = columns.report_typos(rows, self.problems)
+        self.places = number_rows(rows)
+        self.id_width = max(3, len(str(len(rows))))
+        self.n_read = 0
+        self.seen: dict[str, Record] = {}
+        self.judgments: list[tuple[Record, _Judgment]] = []
+
+    def query(self, row: Record) -> Query | None:
+        self.n_read += 1
+        before = len(self.problems)
+        query_id = self.id(row)
+        text = self.text(row, "query", "Give the question as it is asked.")
+        slice_name = self.slice(row)
+        expected, grades, judged = self.judged(row)
+        filters = self.mapping(row, "filter")
+        user = self.optional(row, "user")
+        if len(self.problems) > before:
+            return None
+        return Query(query_id, slice_name, text, expected, grades, judged, filters, user)
+
+    def check_keys(self, known: Collection[Key]) -> None:
+        """Report each expected key that the corpus lacks."""
+        known = known if isinstance(known, set | frozenset | dict) else set(known)
+        n_reported = 0
+        for row, judgment in self.judgments:
+            if judgment.key in known or (judgment.grade is not None and judgment.grade <= 0):
+                continue
+            hint = ""
+            if n_reported < _MAX_SUGGESTIONS and len(known) <= _MAX_SEARCHED:
+                close = did_you_mean(judgment.key, known)
+                hint = f" {close}" if close.startswith("Did") else ""
+            n_reported += 1
+            self.add(
+                row,
+                f"the corpus has no entry {quoted(judgment.key)}.{hint} "
+                "Correct the key, or add the entry.",
+            )
+
+    def check_stores(self, stores: Mapping[Key, str]) -> None:
+        """Report each expected key whose stated store is not the corpus's."""
+        for row, judgment in self.judgments:
+            actual = stores.get(judgment.key)
+            if actual is not None and judgment.store not in (None, actual):
+                self.add(
+                    row,
+                    f"{quoted(judgment.key)} is expected as a {judgment.store}, "
+                    f"but the corpus holds it as a {actual}. Correct one of them.",
+                )
+
+    def add(self, row: Record, message: str) -> None:
+        self.problems.add(message, line=row.line, where=self.places.get(id(row)))
+
+    def id(self, row: Record) -> str:
+        if not self.columns.has("id"):
+            return f"q{self.n_read:0{self.id_width}d}"
+        query_id = self.text(
+            row, "id", "Give every row an id, or none (then they are q001, q002, ...)."
+        )
+        first = self.seen.setdefault(query_id, row) if query_id else row
+        if first is not row:
+            place = self.places.get(id(first), f"line {first.line}")
+            self.add(row, f"the id {quoted(query_id)} is taken by {place}. Rename one of them.")
+        return query_id
+
+    def slice(self, row: Record) -> str:
+        if not self.columns.has("slice"):
+            return WHOLE_FILE_SLICE
+        name = self.text(row, "slice", "Give every row a slice, or none of them.")
+        if name == OVERALL:
+            self.add(
+                row,
+                f'a slice may not be called "{OVERALL}": it names the mean over all queries. '
+                "Rename it.",
+            )
+        return name
+
+    def text(self, row: Record, noun: str, remedy: str) -> str:
+        value = self.columns.get(row, noun)
+        if value is None and (id(row), noun) in self.misspelt:
+            return ""
+        try:
+            if value is None or (isinstance(value, str) and not value.strip()):
+                state = "missing" if value is None else "empty"
+                raise WrongValue(f"is {state}. {remedy}")
+            return as_text(value)
+        except WrongValue as error:
+            self.add(row, f"{self.columns.label(noun)} {error}")
+            return ""
+
+    def optional(self, row: Record, noun: str) -> str | None:
+        try:
+            return as_optional_text(self.columns.get(row, noun))
+        except WrongValue as error:
+            self.add(row, f"{self.columns.label(noun)} {error}")
+            return None
+
+    def mapping(self, row: Record, noun: str) -> dict[str, str]:
+        try:
+            return read_mapping(self.columns.get(row, noun))
+        except WrongValue as error:
+            self.add(row, f"{self.columns.label(noun)} {error}")
+            return {}
+
+    def judged(self, row: Record) -> tuple[tuple[Key, ...], dict[Key, float], tuple[Key, ...]]:
+        """Return expected keys, their grades, and keys judged irrelevant."""
+        noun = "expected"
+        try:
+            stated = self.expected(row)
+            noun = "grades"
+            merged = _without_repeats(self.with_grades(row, stated))
+        except WrongValue as error:
+            if (id(row), "expected") not in self.misspelt:
+                self.add(row, f"{self.columns.label(noun)} {error}")
+            return (), {}, ()
+        self.judgments += [(row, judgment) for judgment in merged]
+        expected = tuple(j.key for j in merged if j.grade is None or j.grade > 0)
+        if not expected and stated != []:
+            self.add(
+                row,
+                "every grade is 0 or less, so nothing is expected. If the query is unanswerable, "
+                'write "expected": [] and leave the grades in "grades".',
+            )
+        return (
+            expected,
+            {j.key: j.grade for j in merged if j.grade is not None and j.grade > 0},
+            tuple(j.key for j in merged if j.grade is not None and j.grade <= 0),
+        )
+
+    def expected(self, row: Record) -> list[_Judgment] | None:
+        """Return what the expected field states; ``None`` in a file that states grades alone."""
+        value = self.columns.get(row, "expected")
+        if self.is_table:
+            value = split_cell(value)
+        if not _is_absent(value):
+            return _judgments(value)
+        if not self.columns.has("expected") and isinstance(self.grades(row), Record):
+            return None
+        state = "missing" if value is None else "empty"
+        raise WrongValue(f"is {state}. {_MISSING_EXPECTED}")
+
+    def grades(self, row: Record) -> Value:
+        value = self.columns.get(row, "grades")
+        return split_cell(value) if self.is_table else value
+
+    def with_grades(self, row: Record, stated: list[_Judgment] | None) -> list[_Judgment]:
+        """Put a row's grades on its judgments; keys that are only judged join them."""
+        grades = self.grades(row)
+        judgments = stated or []
+        if _is_absent(grades) or isinstance(grades, BareNull):
+            return judgments
+        if not isinstance(grades, Record):
+            return _with_parallel_grades(judgments, grades)
+        worth = {_key(key): as_number(grade) for key, grade in grades.items()}
+        graded = [_graded(judgment, worth.pop(judgment.key, None)) for judgment in judgments]
+        for key, grade in worth.items():
+            if grade > 0 and stated is not None:
+                raise WrongValue(
+                    f"gives {quoted(key)} the grade {grade:g}, but it is not expected. "
+                    "Add it to the expected keys, or grade it 0."
+                )
+        return graded + [_Judgment(key, grade) for key, grade in worth.items()]
+
+
+def _judgments(value: Value) -> list[_Judgment]:
+    if isinstance(value, list):
+        return [_judgment(item) for item in value]
+    if isinstance(value, Record) and not any(canonical(name) in _KEY_NAMES for name in value):
+        if not value:
+            raise WrongValue(f"is an empty object. {_MISSING_EXPECTED}")
+        return [_Judgment(_key(key), as_number(grade)) for key, grade in value.items()]
+    return [_judgment(value)]
+
+
+def _judgment(value: Value) -> _Judgment:
+    if not isinstance(value, Record):
+        return _Judgment(_key(value))
+    named = {canonical(name): content for name, content in value.items()}
+    key = next((named[name] for name in _KEY_NAMES if name in named), None)
+    if key is None:
+        found = ", ".join(value) or "none"
+        raise WrongValue(f'holds an object without a key (fields: {found}). Call it "key".')
+    grade = next((named[name] for name in _GRADE_NAMES if name in named), None)
+    store = as_optional_text(named.get("source_type"))
+    return _Judgment(_key(key), None if grade is None else as_number(grade), store)
+
+
+def _key(value: Value) -> Key:
+    if isinstance(value, str) and value.strip():
+        return str(value)
+    if isinstance(value, str):
+        raise WrongValue(f"holds an empty key. {_MISSING_EXPECTED}")
+    raise WrongValue(f"must hold keys (text), got {describe(value)}.")
+
+
+def _with_parallel_grades(judgments: list[_Judgment], grades: Value) -> list[_Judgment]:
+    parallel = grades if isinstance(grades, list) else [grades]
+    if len(parallel) != len(judgments):
+        raise WrongValue(
+            f"has {len(parallel)} grades for {len(judgments)} expected keys. "
+            "Give one for each, or an object of key to grade."
+        )
+    return [
+        _graded(judgment, as_number(grade))
+        for judgment, grade in zip(judgments, parallel, strict=True)
+    ]
+
+
+def _graded(judgment: _Judgment, grade: float | None) -> _Judgment:
+    if grade is None:
+        return judgment
+    if judgment.grade not in (None, grade):
+        raise WrongValue(f"grades {quoted(judgment.key)} both {judgment.grade:g} and {grade:g}.")
+    return judgment._replace(grade=grade)
+
+
+def _without_repeats(judgments: list[_Judgment]) -> list[_Judgment]:
+    kept: dict[Key, _Judgment] = {}
+    for judgment in judgments:
+        first = kept.setdefault(judgment.key, judgment)
+        if first.grade != judgment.grade:
+            raise WrongValue(f"names {quoted(judgment.key)} twice with different grades.")
+    return list(kept.values())
+
+
+def _is_absent(value: Value) -> bool:
+    return value is None or value == ""
+
+
+def golden_to_rows(golden: GoldenSet) -> list[dict[str, object]]:
+    """Return the rows of a golden set as plain data, in the spellings that sweeper writes."""
+    return [_row(query) for query in golden.queries]
+
+
+def _row(query: Query) -> dict[str, object]:
+    row: dict[str, object] = {
+        "id": query.query_id,
+        "slice": query.slice,
+        "query": query.text,
+        "expected": list(query.expected),
+    }
+    grades = {**query.grades, **dict.fromkeys(query.judged, 0.0)}
+    if grades:
+        row["grades"] = grades
+    if query.filter:
+        row["filter"] = dict(query.filter)
+    if query.user is not None:
+        row["user"] = query.user
+    return row

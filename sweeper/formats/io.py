@@ -1,0 +1,251 @@
+"""Golden sets and corpora from and to files. The format follows from the extension.
+
+This module opens files and chooses formats. Which spellings a row may have stands in
+``golden_rows`` and ``corpus_rows``, folders in ``corpus_folder``, syntax in ``records``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sweeper.corpus import Corpus
+from sweeper.errors import InputError, Problem
+from sweeper.files import write_atomically
+from sweeper.formats.cells import join_cell
+from sweeper.formats.corpus_folder import read_folder
+from sweeper.formats.corpus_rows import corpus_from_rows, corpus_to_rows, find_entries
+from sweeper.formats.golden_rows import (
+    GOLDEN_FIELDS,
+    GOLDEN_WRAPPERS,
+    golden_from_rows,
+    golden_to_rows,
+)
+from sweeper.formats.records import FORMATS, Format, read_source
+from sweeper.formats.spellings import find_rows
+from sweeper.golden import GoldenSet, Key
+
+__all__ = ["read_corpus", "read_golden", "write_corpus", "write_golden"]
+
+
+def read_golden(
+    path: str | Path,
+    *,
+    fields: Mapping[str, str] | None = None,
+    corpus_keys: Collection[Key] | None = None,
+) -> GoldenSet:
+    """Read a golden set.
+
+    The usual spellings of a row are understood (the table in ``golden_rows``), bare or wrapped
+    (``{"queries": [...]}``). A file without any slice is one slice, ``all``. A file without any
+    id gets ``q001``, ``q002`` and so on, in file order. In a CSV or TSV cell, ``|`` separates
+    keys; where there is none, ``;`` does; a cell that starts with ``[`` or ``{`` is JSON. A key
+    may hold spaces and commas. Fields that look like nothing known are left alone.
+
+    Parameters
+    ----------
+    path
+        JSON, JSONL, CSV, TSV or YAML.
+    fields
+        Noun (``query``, ``expected``, ...) to the name of the field that holds it.
+    corpus_keys
+        Ids of the corpus, if it is known. An expected key that it lacks is an error.
+
+    Raises
+    ------
+    InputError
+        With every problem of the file, each with its line and remedy.
+    """
+    source = read_source(path)
+    rows = find_rows(
+        source.data,
+        GOLDEN_WRAPPERS,
+        path=source.path,
+        holds="queries",
+        row_fields={
+            name
+            for field in GOLDEN_FIELDS
+            if field.required
+            for name in (*field.spellings, *field.weak, *(fields or {}).values())
+        },
+    )
+    return golden_from_rows(
+        rows, path=source.path, is_table=source.is_table, fields=fields, corpus_keys=corpus_keys
+    )
+
+
+def read_corpus(
+    path: str | Path, *, fields: Mapping[str, str] | None = None, root: str | Path | None = None
+) -> Corpus:
+    """Read a corpus: a file of rows, or a folder of Markdown and text files.
+
+    The usual spellings of a row are understood (the table in ``corpus_rows``), bare, wrapped, or
+    under ``"corpus"`` in a golden set's file. Without a ``source_type`` a row is a document. Tags
+    may be a mapping, or a list of names, which get the value ``true``. An empty ``title``,
+    ``updated_at`` or ``path`` counts as absent; an empty text is a text.
+
+    Parameters
+    ----------
+    path
+        JSON, JSONL, CSV, TSV or YAML, or a folder.
+    fields
+        Noun (``id``, ``text``, ...) to the name of the field that holds it. Files only.
+    root
+        Folder that the ``source`` of fixtures starts from; the file's own folder if not given.
+
+    Raises
+    ------
+    InputError
+        With every problem, each with its file, line and remedy.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_folder(path)
+    source = read_source(path)
+    return corpus_from_rows(
+        find_entries(source.data, source.path),
+        path=source.path,
+        root=path.parent if root is None else Path(root),
+        fields=fields,
+    )
+
+
+def write_golden(path: str | Path, golden: GoldenSet) -> None:
+    """Write a golden set that ``read_golden`` reads back equal. Replaces the file atomically.
+
+    Parameters
+    ----------
+    path
+        Its extension gives the format; JSONL where it is not known.
+    golden
+        What to write.
+
+    Raises
+    ------
+    InputError, StorageError
+        If the file cannot be written, or a NUL character would have to stand in a CSV.
+    """
+    _write_rows(path, golden_to_rows(golden), ("id", "slice", "query", "expected"))
+
+
+def write_corpus(path: str | Path, corpus: Corpus) -> None:
+    """Write a corpus that ``read_corpus`` reads back equal. Replaces the file atomically.
+
+    Parameters
+    ----------
+    path
+        Its extension gives the format; JSONL where it is not known.
+    corpus
+        What to write.
+
+    Raises
+    ------
+    InputError, StorageError
+        If the file cannot be written, or a NUL character would have to stand in a CSV.
+    """
+    _write_rows(path, corpus_to_rows(corpus), ("id", "text", "source_type"))
+
+
+_Rows = Sequence[dict[str, object]]
+
+
+def _write_rows(path: str | Path, rows: _Rows, always: Sequence[str]) -> None:
+    kind = FORMATS.get(Path(path).suffix.lower(), "jsonl")
+    rows = [{name: _tidy(value) for name, value in row.items()} for row in rows]
+    if kind in ("csv", "tsv"):
+        text = _table_text(rows, always, "\t" if kind == "tsv" else ",")
+        if "\0" in text:
+            raise InputError(
+                Problem("a NUL character cannot stand in a CSV. Use .jsonl.", str(path))
+            )
+    else:
+        text = _WRITERS[kind](rows)
+    write_atomically(path, text)
+
+
+def _tidy(value: object) -> object:
+    """Write 400.0 as 400, as people do; a number too large to be exact stays as it is."""
+    if isinstance(value, dict):
+        return {key: _tidy(content) for key, content in value.items()}
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _json_line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _jsonl_text(rows: _Rows) -> str:
+    return "".join(_json_line(row) + "\n" for row in rows)
+
+
+def _json_text(rows: _Rows) -> str:
+    return "[\n" + ",\n".join("  " + _json_line(row) for row in rows) + "\n]\n"
+
+
+class _QuotingDumper(yaml.SafeDumper):
+    """Quotes every text, so that no YAML reader takes ``1e5`` or ``off`` for something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _quote_unless_plain_name(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if text in _PLAIN_NAMES else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PLAIN_NAMES = frozenset(
+    (
+        *("id", "slice", "query", "expected", "grades", "filter", "user"),
+        *("text", "source_type", "title", "updated_at", "age_days", "tags", "path"),
+        *("document", "memory"),
+    )
+)
+_QuotingDumper.add_representer(str, _quote_unless_plain_name)
+
+
+def _yaml_text(rows: _Rows) -> str:
+    return yaml.dump(
+        list(rows),
+        Dumper=_QuotingDumper,
+        allow_unicode=True,
+        sort_keys=False,
+        width=2**31,  # a folded text is equal when read, but unreadable in a diff
+    )
+
+
+_WRITERS: dict[Format, Callable[[_Rows], str]] = {
+    "json": _json_text,
+    "jsonl": _jsonl_text,
+    "yaml": _yaml_text,
+}
+
+
+def _table_text(rows: _Rows, always: Sequence[str], delimiter: str) -> str:
+    used = dict.fromkeys([*always, *(name for row in rows for name in row)])
+    lines = [list(used), *([_cell(row.get(name)) for name in used] for row in rows)]
+    special = re.compile(rf'[{delimiter}"\r\n]|^\s|\s$')
+    return "".join(
+        delimiter.join(
+            '"' + cell.replace('"', '""') + '"' if special.search(cell) else cell for cell in line
+        )
+        + "\n"
+        for line in lines
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return join_cell(value)
+    return _json_line(value)

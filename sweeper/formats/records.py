@@ -1,0 +1,224 @@
+"""Any JSON, JSONL, CSV, TSV or YAML file as located records. What a record means is in ``formats``.
+
+| format | extensions | values |
+| --- | --- | --- |
+| JSON | ``.json`` | one document; numbers keep the text that was typed |
+| JSONL | ``.jsonl .ndjson .jl`` | an object a line; blank, ``#`` and ``//`` lines skipped |
+| CSV, TSV | ``.csv .tsv .tab`` | a header, then rows; cells as written; empty rows skipped |
+| YAML | ``.yaml .yml`` | one document; scalars keep the text that was typed |
+
+Any other extension: the content decides.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sweeper.errors import InputError, Problem, Problems
+from sweeper.files import MAX_LINE_BYTES, read_text
+from sweeper.formats.json_text import JsonLines, parse_json
+from sweeper.formats.values import Bare, Malformed, Record, Value, describe, quoted
+from sweeper.formats.yaml_text import YamlDocument, load_yaml
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Source",
+    "YamlDocument",
+    "load_yaml",
+    "parse_source",
+    "read_source",
+]
+
+Format: TypeAlias = Literal["json", "jsonl", "csv", "tsv", "yaml"]
+
+FORMATS: dict[str, Format] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jl": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+"""File extension (lower case) to format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed file. ``data`` is a list of records for JSONL, CSV and TSV, else the document."""
+
+    path: str
+    format: Format
+    data: Value
+
+    @property
+    def is_table(self) -> bool:
+        """Whether values are cells: one text that may have to hold a list."""
+        return self.format in ("csv", "tsv")
+
+
+def read_source(path: str | Path) -> Source:
+    """Read and parse a data file.
+
+    Parameters
+    ----------
+    path
+        Its extension tells the format; see the table at the top of this module.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or parsed: every broken line of a JSONL, CSV or TSV file, the
+        first fault of any other, each with its line and remedy.
+    """
+    return parse_source(read_text(path), path)
+
+
+def parse_source(text: str, path: str | Path) -> Source:
+    """Parse the text of a data file; ``path`` gives the format and the name in messages.
+
+    Raises
+    ------
+    InputError
+        See ``read_source``.
+    """
+    kind = FORMATS.get(Path(path).suffix.lower()) or _sniff(text, path)
+    if kind == "jsonl":
+        return Source(str(path), kind, _parse_jsonl(text, path))
+    if kind in ("csv", "tsv"):
+        return Source(str(path), kind, _parse_table(text, path, _delimiter(text, kind)))
+    if kind == "yaml":
+        return Source(str(path), kind, load_yaml(text, path).value)
+    try:
+        return Source(str(path), kind, parse_json(text))
+    except Malformed as error:
+        raise InputError(Problem(error.message, str(path), error.line)) from error
+
+
+def _sniff(text: str, path: str | Path) -> Format:
+    lines = [line.strip() for line in text.split("\n", 100)[:100]]
+    lines = [line for line in lines if line and not line.startswith(_COMMENTS)]
+    first = lines[0] if lines else ""
+    if first.startswith("{") and first.endswith("}") and len(lines) > 1:
+        return "jsonl"
+    if first.startswith(("{", "[")):
+        return "json"
+    if re.match(r"---$|- |[\w-]+:(?: |$)", first):
+        return "yaml"
+    if "\t" in first:
+        return "tsv"
+    if "," in first or ";" in first:
+        return "csv"
+    known = " ".join(FORMATS)
+    raise InputError(
+        Problem(f"its format cannot be told. Use one of these extensions: {known}.", str(path))
+    )
+
+
+_COMMENTS = ("#", "//")
+
+
+def _parse_jsonl(text: str, path: str | Path) -> list[Value]:
+    problems = Problems(path)
+    parser = JsonLines()
+    rows: list[Value] = []
+    # Not splitlines(): it would also cut at U+2028 and others, which may stand inside a JSON text.
+    for line, content in enumerate(text.split("\n"), start=1):
+        content = content.strip(" \t\r")
+        if not content or content.startswith(_COMMENTS):
+            continue
+        try:
+            row = parser.parse(content, line)
+        except Malformed as error:
+            if not rows and _is_one_document(text):
+                raise InputError(
+                    Problem("is one JSON document, not rows. Call it .json.", str(path), line)
+                ) from error
+            problems.add(_without_commas(error.message, content), line=line)
+            continue
+        if isinstance(row, Record):
+            rows.append(row)
+        else:
+            problems.add(
+                f"expected an object ({{...}}) on each line, got {describe(row)}.", line=line
+            )
+    problems.raise_if_any()
+    return rows
+
+
+def _is_one_document(text: str) -> bool:
+    try:
+        parse_json(text)
+    except Malformed:
+        return False
+    return True
+
+
+def _without_commas(message: str, content: str) -> str:
+    if content.endswith(("},", "[", "]")):
+        return "expected one object on each line. Remove the commas and brackets between rows."
+    return message
+
+
+def _delimiter(text: str, kind: Format) -> str:
+    if kind == "tsv":
+        return "\t"
+    header = re.sub(r'"[^"]*"', "", text.split("\n", 1)[0])
+    # The first of equals wins, so a header of one column is comma-separated.
+    return max(",;\t", key=header.count)
+
+
+def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
+    # The limit is csv's guard against runaway quotes (128 KB); pages of text are longer. It is
+    # global to the process, so it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
+    problems = Problems(path)
+    rows: list[Value] = []
+    header: list[str] = []
+    # newline="": line ends inside quotes stay as they are.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if not any(cells):
+                pass  # a blank line, or the empty rows that spreadsheets append
+            elif not header:
+                header = cells
+                _check_header(header, line, problems)
+            elif len(cells) != len(header):
+                problems.add(_wrong_length(len(cells), len(header)), line=line)
+            else:
+                rows.append(Record(line, zip(header, map(Bare, cells), strict=True)))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        problems.add(_csv_message(error), line=line)
+    problems.raise_if_any()
+    return rows
+
+
+def _check_header(header: list[str], line: int, problems: Problems) -> None:
+    for number, name in enumerate(header, start=1):
+        if not name.strip():
+            problems.add(f"column {number} has no name. Name it, or remove it.", line=line)
+    for name in dict.fromkeys(name for name in header if name and header.count(name) > 1):
+        problems.add(f"two columns are called {quoted(name)}. Rename one.", line=line)
+
+
+def _wrong_length(n_cells: int, n_columns: int) -> str:
+    remedy = "Quote a cell that holds the delimiter." if n_cells > n_columns else "Add the rest."
+    cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
+    return f"this row has {cells}, the header has {n_columns}. {remedy}"
+
+
+def _csv_message(error: csv.Error) -> str:
+    if "unexpected end of data" in str(error):
+        return 'a quote that opens in this row is never closed. Close it, or write "" for a quote.'
+    return f'this row is not valid CSV: {error}. Write "" for a quote inside a quoted cell.'

@@ -1,0 +1,16 @@
+"""Fixtures that several test modules share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder ``shared`` beside the repository: real corpora and reference cases."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip("no folder ../shared beside the repository: its corpora are not read")
+    return folder
