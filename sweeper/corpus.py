@@ -177,7 +177,7 @@ def _cut(text: str, chunking: Chunking) -> list[str]:
     return [piece for piece in _sections(text) if piece.strip()]
 
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t](.*))?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
 
 
@@ -200,8 +200,15 @@ def headings(text: str) -> list[tuple[int, int, str]]:
             continue
         heading = _HEADING.match(line)
         if heading:
-            found.append((number, len(heading[1]), (heading[2] or "").strip()))
+            found.append((number, len(heading[1]), _title(heading[2] or "")))
     return found
+
+
+def _title(text: str) -> str:
+    """Return a heading's text without a closing run of ``#``, which follows a space or nothing."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return text if bare and bare[-1] not in " \t" else bare.rstrip()
 
 
 def _sections(text: str) -> list[str]:
@@ -213,14 +220,15 @@ def _sections(text: str) -> list[str]:
 def cut_section(text: str, title: str) -> str | None:
     """Return one Markdown section: its heading up to the next of the same or a higher level.
 
-    Outer blank lines are stripped. ``None`` if no heading has that title; the first one counts.
+    Outer blank lines are stripped; the last line keeps its line end. The first heading of that
+    title counts; ``None`` if there is none.
     """
     lines = text.split("\n")
     found = headings(text)
     for place, (number, level, heading) in enumerate(found):
         if heading == title:
             end = next((n for n, other, _ in found[place + 1 :] if other <= level), len(lines))
-            return "\n".join(lines[number:end]).strip("\r\n")
+            return "\n".join(lines[number:end]).strip("\r\n") + "\n"
     return None
 
 
@@ -265,11 +273,11 @@ def parse_instant(text: str) -> datetime | None:
     True
     """
     text = text.strip()
+    if _UNIX_TIME.fullmatch(text):  # first: "1712011220304" is also 1712-01-12 03:04 in ISO 8601
+        return _unix_time(text)
     try:
         instant = datetime.fromisoformat(text)
-    except ValueError:
-        return _unix_time(text)
-    except OverflowError:
+    except (OverflowError, ValueError):
         return None
     if instant.tzinfo is None:
         return instant.replace(tzinfo=UTC)
@@ -279,9 +287,10 @@ def parse_instant(text: str) -> datetime | None:
         return None
 
 
-def _unix_time(text: str) -> datetime | None:
-    if not re.fullmatch(r"\d{9,13}(\.\d+)?", text):
-        return None
+_UNIX_TIME = re.compile(r"[0-9]{9,13}(\.[0-9]+)?")
+
+
+def _unix_time(text: str) -> datetime:
     seconds = float(text)
     if seconds >= 1e11:  # milliseconds: 1e11 seconds is the year 5138
         seconds /= 1000.0

@@ -7,7 +7,7 @@ its last bit: it equals ``math.fsum(values) / len(values)``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,8 +82,10 @@ def evaluate(positions: Positions, metrics: Sequence[Metric]) -> Figures:
 class Evaluator:
     """Prepared evaluation of one golden set under fixed metrics.
 
-    Every feature value of every class of queries is one *bin*; a trial is a row of bin counts, and
-    each metric is one value per bin. ``counts_by_feature`` may come from compiled code.
+    Metrics that read a feature are computed from a histogram: every feature value of every class of
+    queries is one *bin*, a trial is a row of bin counts, and a metric is one value per bin. A query
+    with one expected key is decided by its first position alone, so only the others have their
+    found keys counted.
 
     Parameters
     ----------
@@ -93,6 +95,17 @@ class Evaluator:
         What to compute.
     highest_position
         No position is higher; the largest limit of the trials will do.
+
+    Attributes
+    ----------
+    features
+        What is counted; the first position comes first.
+    offset : shape (n_features, n_queries)
+        First bin of each query, to which the feature's value is added; -1 where it is not counted.
+    n_bins
+        Bins of all features together.
+    n_queries : shape (n_groups, n_metrics)
+        Queries that a figure is the mean of.
     """
 
     def __init__(
@@ -101,66 +114,109 @@ class Evaluator:
         self.judgments = judgments
         self.metrics = tuple(metrics)
         self.groups = (*judgments.slices, OVERALL)
-        found = dict.fromkeys(m.feature for m in self.metrics if m.feature is not None)
-        self.features: tuple[Feature, ...] = tuple(found)
-        self._bins = {f: _Bins(f, judgments, highest_position) for f in self.features}
+        wanted = dict.fromkeys(m.feature for m in self.metrics if m.feature is not None)
+        found = [feature for feature in wanted if feature.kind == "found"]
+        self.features = (_FIRST, *found)
+        self.offset = np.full((len(self.features), judgments.n_queries), -1, np.intp)
+        bins: list[tuple[int, int, int, int]] = []
+        for number in range(len(self.features)):
+            bins += self._lay_out(number, highest_position, len(bins))
+        self.n_bins = len(bins)
+        columns = np.array(bins, np.intp).reshape(-1, 4).T
+        self._bin_feature, self._bin_slice, self._bin_keys, self._bin_value = columns
+        self.n_queries = np.stack(
+            [
+                self._membership(judgments.slice_of[metric.queries(judgments)]).sum(axis=0)
+                for metric in self.metrics
+            ],
+            axis=1,
+        ).astype(np.intp)
 
-    def offsets(self, feature: Feature) -> NDArray[np.intp]:
-        """Return the first bin of each answerable query, shape (n_answerable,)."""
-        return self._bins[feature].offset
+    def _lay_out(
+        self, number: int, highest_position: int, start: int
+    ) -> list[tuple[int, int, int, int]]:
+        """Place one feature's bins; queries with the same values share them.
 
-    def n_bins(self, feature: Feature) -> int:
-        return len(self._bins[feature].group)
+        Returns feature, slice, expected keys (0 stands for several) and value of each bin.
+        """
+        n_keys = self.judgments.n_keys
+        if number == 0:
+            counted = n_keys > 0
+            kind = np.where(n_keys == 1, 1, 0)
+        else:
+            counted = n_keys > 1
+            kind = n_keys
+        bins: list[tuple[int, int, int, int]] = []
+        first_bin: dict[tuple[int, int], int] = {}
+        for query in np.flatnonzero(counted).tolist():
+            place = int(self.judgments.slice_of[query]), int(kind[query])
+            if place not in first_bin:
+                first_bin[place] = start + len(bins)
+                highest = highest_position if number == 0 else place[1]
+                bins += [(number, *place, value) for value in range(highest + 1)]
+            self.offset[number, query] = first_bin[place]
+        return bins
 
     @property
     def needs_positions(self) -> bool:
         """Whether a metric needs more than feature counts."""
         return any(metric.feature is None for metric in self.metrics)
 
-    def count(self, positions: Positions) -> dict[Feature, NDArray[np.integer]]:
-        """Return the bin counts of each feature, shape (n_trials, n_bins)."""
-        if not self.features or not len(self.judgments.answerable):
-            return {f: np.zeros((len(positions), self.n_bins(f)), np.intp) for f in self.features}
-        first = positions.first()
-        counts: dict[Feature, NDArray[np.integer]] = {}
-        for feature in self.features:
-            width = self.n_bins(feature)
-            bins = feature.extract(first, self.judgments) + self.offsets(feature)
-            bins += (np.arange(len(positions)) * width)[:, None]
-            flat = np.bincount(bins.ravel(), minlength=width * len(positions))
-            counts[feature] = flat.reshape(len(positions), width)
-        return counts
+    def count(self, positions: Positions) -> NDArray[np.integer]:
+        """Return the bin counts, shape (n_trials, n_bins)."""
+        n_trials = len(positions)
+        counts = np.zeros(n_trials * self.n_bins, np.intp)
+        if self.n_bins:
+            first = positions.first()
+            row = (np.arange(n_trials) * self.n_bins)[:, None]
+            for number, feature in enumerate(self.features):
+                queries = np.flatnonzero(self.offset[number] >= 0)
+                value = feature.extract(first, self.judgments, queries)
+                bins = value + (row + self.offset[number, queries])
+                counts += np.bincount(bins.ravel(), minlength=len(counts))
+        return counts.reshape(n_trials, self.n_bins)
 
     def figures(
-        self,
-        positions: Positions | None,
-        counts: Mapping[Feature, NDArray[np.integer]] | None = None,
+        self, positions: Positions | None, counts: NDArray[np.integer] | None = None
     ) -> Figures:
-        """Return the figures from positions, from feature counts, or from both.
+        """Return the figures from positions, from bin counts, or from both.
 
         ``positions`` may be ``None`` when ``counts`` is given and no metric needs positions.
         """
         if counts is None:
             assert positions is not None
             counts = self.count(positions)
-        n_trials = len(positions) if positions is not None else len(next(iter(counts.values())))
-        shape = (n_trials, len(self.groups), len(self.metrics))
-        value = np.full(shape, np.nan)
-        n_queries = np.zeros(shape[1:], np.intp)
+        value = np.full((len(counts), len(self.groups), len(self.metrics)), np.nan)
         for place, metric in enumerate(self.metrics):
-            defined = metric.queries(self.judgments)
-            member = self._membership(self.judgments.slice_of[defined])
-            n_queries[:, place] = member.sum(axis=0)
             if metric.feature is not None:
-                bins = self._bins[metric.feature]
-                weights = counts[metric.feature].astype(np.float64)
-                sums = exact_sums(bins.values(metric), self._membership(bins.group), weights)
+                read, values = self._bin_values(metric)
+                member = self._membership(self._bin_slice[read])
+                sums = exact_sums(values, member, counts[:, read].astype(np.float64))
             else:
                 assert positions is not None
+                defined = metric.queries(self.judgments)
+                member = self._membership(self.judgments.slice_of[defined])
                 sums = exact_sums(metric.values(positions), member)
             with np.errstate(invalid="ignore", divide="ignore"):
-                value[:, :, place] = sums / n_queries[:, place]
-        return Figures(self.groups, self.metrics, value, n_queries)
+                value[:, :, place] = sums / self.n_queries[:, place]
+        return Figures(self.groups, self.metrics, value, self.n_queries)
+
+    def _bin_values(self, metric: Metric) -> tuple[NDArray[np.intp], FloatArray]:
+        """Return the bins that a metric reads and its value in each."""
+        feature = metric.feature
+        assert feature is not None
+        own = self._bin_feature == self.features.index(feature)
+        if feature.kind == "first":
+            read = np.flatnonzero(own)
+        else:
+            read = np.flatnonzero(own | ((self._bin_feature == 0) & (self._bin_keys == 1)))
+        values = []
+        for bin_ in read.tolist():
+            value, n_keys = int(self._bin_value[bin_]), int(self._bin_keys[bin_])
+            if feature.kind == "found" and not own[bin_]:
+                value = int(0 < value <= feature.cutoff)
+            values.append(metric.of_feature(value, n_keys))
+        return read, np.array(values, np.float64)
 
     def _membership(self, slice_of: NDArray[np.intp]) -> FloatArray:
         """Return which group each query (or bin) belongs to, shape (n, n_groups); 0 or 1."""
@@ -170,29 +226,7 @@ class Evaluator:
         return member
 
 
-class _Bins:
-    """Layout of one feature's histogram: queries with the same value table share bins."""
-
-    def __init__(self, feature: Feature, judgments: Judgments, highest_position: int) -> None:
-        queries = judgments.answerable
-        slice_of = judgments.slice_of[queries]
-        n_keys = judgments.n_keys[queries]
-        if feature.kind == "first":
-            n_keys = np.zeros_like(n_keys)  # the number of keys does not matter
-        classes, member = np.unique(np.stack([slice_of, n_keys]), axis=1, return_inverse=True)
-        widths = classes[1] + 1 if feature.kind == "found" else classes[1] + highest_position + 1
-        start = np.cumsum(widths) - widths
-        self.offset: NDArray[np.intp] = start[member.ravel()]
-        self.group: NDArray[np.intp] = np.repeat(classes[0], widths)
-        self._n_keys = np.repeat(classes[1], widths)
-        self._feature = np.arange(int(widths.sum())) - np.repeat(start, widths)
-
-    def values(self, metric: Metric) -> FloatArray:
-        """Return a metric's value in each bin, shape (n_bins,)."""
-        pairs = zip(self._feature.tolist(), self._n_keys.tolist(), strict=True)
-        return np.array([metric.of_feature(f, n) for f, n in pairs], np.float64)
-
-
+_FIRST = Feature("first")
 _LIMB_BITS = 25
 _LIMB = 2.0**_LIMB_BITS
 

@@ -11,14 +11,14 @@ import hashlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sweeper.errors import did_you_mean
 
-__all__ = ["KNOBS", "Knob", "SearchSpace", "Settings", "Value", "knob", "parse_value"]
+__all__ = ["KNOBS", "Knob", "SearchSpace", "Settings", "Trial", "Value", "knob"]
 
 Value: TypeAlias = int | float | None
 """A knob's value. ``None`` means that the knob is not applied (no floor, depth follows limit)."""
@@ -200,11 +200,6 @@ def knob(name: str) -> Knob:
     raise KeyError(f'unknown knob "{name}". {did_you_mean(name, known)}')
 
 
-def parse_value(name: str, raw: object) -> Value:
-    """Return ``knob(name).parse(raw)``."""
-    return knob(name).parse(raw)
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One full assignment of the ranking knobs (``semantics`` §1).
@@ -303,6 +298,25 @@ def _settings_from(values: Mapping[str, Value]) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """One planned settings and its part in the sweep.
+
+    ``in_space`` is a combination of the space, ``on_line`` one of the printed table (the table's
+    knob through the current setting).
+    """
+
+    number: int
+    settings: Settings
+    in_space: bool
+    on_line: bool
+    is_current: bool
+
+    @property
+    def trial_id(self) -> str:
+        return self.settings.trial_id
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSpace:
     """The values that a sweep tries per knob; every combination is one trial.
 
@@ -310,28 +324,23 @@ class SearchSpace:
     ----------
     base
         Gives the knobs that the space does not name.
-    values
+    choices
         Knob name to distinct values, in the order in which they were typed.
     """
 
     base: Settings
-    values: Mapping[str, tuple[Value, ...]]
+    choices: Mapping[str, tuple[Value, ...]]
 
     @property
     def size(self) -> int:
         """Number of combinations, computed without building them."""
-        return math.prod(len(choices) for choices in self.values.values())
+        return math.prod(len(values) for values in self.choices.values())
 
     def __iter__(self) -> Iterator[Settings]:
-        names = list(self.values)
-        for combination in itertools.product(*self.values.values()):
+        names = list(self.choices)
+        for combination in itertools.product(*self.choices.values()):
             yield self.base.with_values(dict(zip(names, combination, strict=True)))
 
     def line(self, name: str, through: Settings) -> list[Settings]:
         """Return the settings that differ from ``through`` in one knob, over its values here."""
-        return [through.with_values({name: value}) for value in self.values.get(name, ())]
-
-
-def distinct(settings: Sequence[Settings]) -> list[Settings]:
-    """Return the settings without repeats, in order of first appearance."""
-    return list({item.text: item for item in settings}.values())
+        return [through.with_values({name: value}) for value in self.choices.get(name, ())]

@@ -35,14 +35,31 @@ class Feature:
     kind: Literal["first", "found"]
     cutoff: int = 0
 
-    def extract(self, first: NDArray[np.integer], judgments: Judgments) -> NDArray[np.integer]:
-        """Return the feature, shape (n_trials, n_answerable), from each key's first position."""
+    def extract(
+        self, first: NDArray[np.integer], judgments: Judgments, queries: NDArray[np.intp]
+    ) -> NDArray[np.integer]:
+        """Return the feature of some answerable queries, shape (n_trials, len(queries)).
+
+        Parameters
+        ----------
+        first : shape (n_trials, n_keys_total)
+            First position of each expected key.
+        judgments
+            The golden set as arrays.
+        queries : shape (n,)
+            Ascending indices of answerable queries.
+        """
+        n_keys = judgments.n_keys[queries]
+        columns = judgments.key_columns(queries)
+        if len(columns) < first.shape[1]:
+            first = first[:, columns]
+        start = np.cumsum(n_keys) - n_keys
         if self.kind == "first":
-            return lowest(first, judgments.key_start)
+            return lowest(first, start)
         within = ((first > 0) & (first <= self.cutoff)).view(np.uint8)
-        if len(judgments.key_start) == within.shape[1]:
+        if len(start) == within.shape[1]:
             return within
-        return np.add.reduceat(within, judgments.key_start, axis=1, dtype=np.uint16)
+        return np.add.reduceat(within, start, axis=1, dtype=np.uint16)
 
 
 class Metric:
@@ -54,6 +71,7 @@ class Metric:
     name: ClassVar[str]
     takes_cutoff: ClassVar[bool] = True
     defined_on: ClassVar[Literal["answerable", "unanswerable", "all"]] = "answerable"
+    larger_is_better: ClassVar[bool] = True
     source: ClassVar[str] = ""
 
     def __init__(self, cutoff: int | None = None) -> None:
@@ -85,7 +103,7 @@ class Metric:
     def queries(self, judgments: Judgments) -> NDArray[np.intp]:
         """Return the indices of the queries on which the metric is defined."""
         if self.defined_on == "all":
-            return np.arange(len(judgments.golden))
+            return np.arange(judgments.n_queries)
         if self.defined_on == "answerable":
             return judgments.answerable
         return judgments.unanswerable
@@ -105,7 +123,7 @@ class Metric:
         assert feature is not None, f"{self.name} must override values() or feature"
         judgments = positions.judgments
         n_keys = judgments.n_keys[judgments.answerable]
-        found = feature.extract(positions.first(), judgments)
+        found = feature.extract(positions.first(), judgments, judgments.answerable)
         highest = int(found.max(initial=0))
         table = np.array(
             [
@@ -253,6 +271,7 @@ class Returned(Metric):
 
     name = "returned"
     takes_cutoff = False
+    larger_is_better = False
     defined_on = "all"
 
     def values(self, positions: Positions) -> FloatArray:
@@ -311,7 +330,7 @@ def _relevant_rows(positions: Positions, cutoff: int | None) -> NDArray[np.integ
     if cutoff is not None:
         within &= positions.position <= cutoff
     row_query = judgments.key_query[positions.row_key]
-    counts = np.zeros((len(positions), len(judgments.golden)), np.int32)
+    counts = np.zeros((len(positions), judgments.n_queries), np.int32)
     present, start = np.unique(row_query, return_index=True)
     if len(present):
         counts[:, present] = np.add.reduceat(within, start, axis=1, dtype=np.int32)

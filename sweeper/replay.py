@@ -13,9 +13,11 @@ products could decide otherwise than real numbers, near a crossing, products dec
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,9 @@ _BLOCK = 1 << 16
 _CHUNK = 1 << 22
 """Positions held at once while figures are computed."""
 
+_COMPILED_FROM = 20_000_000
+"""Trial-queries from which loading the compiled kernel pays: some seconds of plain numpy."""
+
 _MARGIN = 1e-10
 """In units of log2(score). Rounding of ages, half-lives and products amounts to 5e-13 at most."""
 
@@ -44,6 +49,9 @@ _UNDERFLOW = 900.0
 
 _LINES_FROM = 3
 """Half-lives from which crossings are cheaper than one product per half-life."""
+
+
+CountFeatures: TypeAlias = Callable[["Layout", Evaluator, Sequence[Settings]], NDArray[np.integer]]
 
 
 class Replay:
@@ -56,13 +64,18 @@ class Replay:
     golden
         Its queries decide which rows are relevant.
 
+    compiled
+        Whether to use the compiled kernel (extra ``fast``); by default for large sweeps. The
+        figures are the same either way.
+
     Raises
     ------
     ValueError
         If the pool lacks a query of the golden set.
     """
 
-    def __init__(self, pool: Pool, golden: GoldenSet) -> None:
+    def __init__(self, pool: Pool, golden: GoldenSet, *, compiled: bool | None = None) -> None:
+        self.compiled = compiled
         place = {query_id: number for number, query_id in enumerate(pool.query_ids)}
         missing = [q for q in golden.query_ids if q not in place]
         if missing:
@@ -72,6 +85,10 @@ class Replay:
         self._pool_query = np.array([place[q] for q in golden.query_ids], np.intp)
         self._layouts: dict[int, Layout] = {}
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the pool out: workers replay the layouts that were prepared."""
+        return {**self.__dict__, "pool": None}
+
     def layout(self, depth: int) -> Layout:
         """Return the pool's arrays at one depth, prepared once.
 
@@ -80,9 +97,9 @@ class Replay:
         ValueError
             If the pool was captured less deep.
         """
-        if depth > self.pool.depth:
-            raise ValueError(f"depth {depth} is more than the pool's {self.pool.depth}")
         if depth not in self._layouts:
+            if depth > self.pool.depth:
+                raise ValueError(f"depth {depth} is more than the pool's {self.pool.depth}")
             self._layouts[depth] = Layout.build(self.pool, self.judgments, self._pool_query, depth)
         return self._layouts[depth]
 
@@ -99,7 +116,7 @@ class Replay:
             raise ValueError(f"settings of one depth are needed, got {sorted(depths)}")
         layout = self.layout(depths.pop())
         position = np.zeros((len(settings), layout.n_targets), layout.dtype)
-        returned = np.zeros((len(settings), len(self.judgments.golden)), np.int32)
+        returned = np.zeros((len(settings), self.judgments.n_queries), np.int32)
         for group in _groups(layout, settings):
             for trials, part in group.positions():
                 limits = np.array([settings[t].limit for t in trials])[:, None]
@@ -111,13 +128,28 @@ class Replay:
         """Return the figures of each settings, in their order, in bounded memory."""
         limit = max(item.limit for item in settings)
         evaluator = Evaluator(self.judgments, metrics, limit)
+        count = self._compiled(evaluator, len(settings))
         value = np.empty((len(settings), len(evaluator.groups), len(metrics)))
-        n_queries = np.zeros(value.shape[1:], np.intp)
         for trials in self._chunks(settings):
-            part = evaluator.figures(self.positions([settings[t] for t in trials]))
-            value[trials] = part.value
-            n_queries = part.n_queries
-        return Figures(evaluator.groups, evaluator.metrics, value, n_queries)
+            chosen = [settings[t] for t in trials]
+            if count is not None:
+                counts = count(self.layout(chosen[0].effective_depth), evaluator, chosen)
+                value[trials] = evaluator.figures(None, counts).value
+            else:
+                value[trials] = evaluator.figures(self.positions(chosen)).value
+        return Figures(evaluator.groups, evaluator.metrics, value, evaluator.n_queries)
+
+    def _compiled(self, evaluator: Evaluator, n_trials: int) -> CountFeatures | None:
+        """Return the compiled kernel if it is installed, covers the metrics, and would pay."""
+        large = n_trials * self.judgments.n_queries >= _COMPILED_FROM
+        wanted = large if self.compiled is None else self.compiled
+        if not wanted or evaluator.needs_positions or not len(self.judgments.answerable):
+            return None
+        if importlib.util.find_spec("numba") is None:
+            return None
+        from sweeper.kernels import count_features
+
+        return count_features
 
     def _chunks(self, settings: Sequence[Settings]) -> Iterator[list[int]]:
         """Split trials so that those which share work stay together and chunks stay small."""

@@ -28,7 +28,8 @@ class Judgments:
 
     Attributes
     ----------
-    golden
+    query_ids
+        In the order of the golden set.
     slice_of : shape (n_queries,)
         Index into ``slices``.
     n_keys : shape (n_queries,)
@@ -40,7 +41,7 @@ class Judgments:
     """
 
     def __init__(self, golden: GoldenSet) -> None:
-        self.golden = golden
+        self.query_ids: tuple[QueryId, ...] = golden.query_ids
         self.slices: tuple[str, ...] = golden.slices
         number = {name: place for place, name in enumerate(self.slices)}
         self.slice_of = np.array([number[q.slice] for q in golden.queries], np.intp)
@@ -50,10 +51,20 @@ class Judgments:
         self.gain: FloatArray = np.array(
             [q.grade(k) for q in golden.queries for k in q.expected], np.float64
         )
-        self.key_number: dict[tuple[int, Key], int] = {
-            (int(query), key): place
-            for place, (query, key) in enumerate(zip(self.key_query, self.keys, strict=True))
-        }
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ids)
+
+    @cached_property
+    def key_number(self) -> dict[tuple[int, Key], int]:
+        """Flat number of each (query index, expected key)."""
+        pairs = zip(self.key_query.tolist(), self.keys, strict=True)
+        return {pair: number for number, pair in enumerate(pairs)}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the lookup out: workers that evaluate positions do not need it."""
+        return {name: value for name, value in self.__dict__.items() if name != "key_number"}
 
     @cached_property
     def answerable(self) -> NDArray[np.intp]:
@@ -69,6 +80,10 @@ class Judgments:
         """First flat key of each *answerable* query, for ``reduceat``."""
         start = np.cumsum(self.n_keys) - self.n_keys
         return start[self.answerable]
+
+    def key_columns(self, queries: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the flat keys of some queries (ascending), in order."""
+        return np.flatnonzero(np.isin(self.key_query, queries))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,13 +149,13 @@ class Run:
     def positions(self, judgments: Judgments) -> Positions:
         """Return the positions of relevant rows, as one trial."""
         found: list[tuple[int, int]] = []
-        for query, question in enumerate(judgments.golden.queries):
-            for place, key in enumerate(self.results.get(question.query_id, ()), FIRST_POSITION):
+        for query, query_id in enumerate(judgments.query_ids):
+            for place, key in enumerate(self.results.get(query_id, ()), FIRST_POSITION):
                 number = judgments.key_number.get((query, key))
                 if number is not None:
                     found.append((number, place))
         found.sort()
-        returned = [len(self.results.get(q, ())) for q in judgments.golden.query_ids]
+        returned = [len(self.results.get(q, ())) for q in judgments.query_ids]
         return Positions(
             judgments,
             np.array([number for number, _ in found], np.intp),

@@ -1,0 +1,86 @@
+# Everything a contributor or CI runs. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS := results
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all test-models lint types format snapshots lock benchmarks docs dist-check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# uv installs in seconds; where it cannot be had, pip does the same from the same lock.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9' 2>/dev/null || true
+	@if test -x $(BIN)/uv; then \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/$(1).txt && \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	else \
+		$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$(1).txt && \
+		$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .; \
+	fi
+	@touch $@
+endef
+
+$(VENV)/.core: pyproject.toml requirements/core.txt
+	$(call install,core)
+
+$(VENV)/.dev: pyproject.toml requirements/dev.txt
+	$(call install,dev)
+	@touch $(VENV)/.core
+
+setup: $(VENV)/.dev ## create .venv with everything that tests and checks need
+
+run: $(VENV)/.core ## the main job: sweep the bundled corpus, print what every half-life costs
+	$(BIN)/sweep run configs/recency.yaml --results $(RESULTS)
+
+test: setup lint types ## checks and tests, under 5 minutes
+	$(PYTEST) -m "not slow"
+
+test-all: setup test-models ## the same at full counts, with real kills and a real model, under 45 minutes
+	SWEEPER_FULL=1 $(PYTEST)
+
+# A model needs torch, a gigabyte: it has a place of its own and only its tests run there.
+test-models: .venv-models/.done
+	.venv-models/bin/python -m pytest -m models
+
+.venv-models/.done: pyproject.toml requirements/models.txt
+	@test -x .venv-models/bin/python || $(PYTHON) -m venv .venv-models
+	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/models.txt
+	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+format: setup ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+snapshots: setup ## rewrite the expected outputs under tests/snapshots, for review as a diff
+	SWEEPER_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests -q -m "not slow"
+
+benchmarks: setup ## print what docs/performance.md claims, beside its peers, in one run
+	$(BIN)/python -m tests.benchmarks.benchmark
+
+lock: setup ## rewrite the lock files from pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
+		pyproject.toml requirements/build.in -o requirements/core.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
+		--extra fast --extra http --group dev pyproject.toml requirements/build.in -o requirements/dev.txt
+
+docs: setup ## rewrite the generated pages under docs/
+	$(BIN)/python -m tests.generated_docs
+
+clean: ## remove environments and caches, but no results
+	rm -rf $(VENV) .venv-models .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,115 @@
+"""Addresses of figures, objectives, and constraints such as ``entity.recall@10 >= current - 0.01``.
+
+Parsing and deciding only; which trials meet a constraint is asked by ``results``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from sweeper.metrics import Metric, parse_metric
+
+__all__ = ["Constraint", "Objective", "parse_constraint", "split_address"]
+
+Direction = Literal["maximize", "minimize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One figure to push in one direction."""
+
+    address: str
+    direction: Direction
+
+    def gain(self, figure: float) -> float:
+        """Return a number that is larger when the figure is better; NaN is worst."""
+        if math.isnan(figure):
+            return -math.inf
+        return figure if self.direction == "maximize" else -figure
+
+
+def split_address(address: str) -> tuple[str, Metric]:
+    """Split ``slice.metric`` at its last dot.
+
+    Raises
+    ------
+    ValueError
+        If there is no dot or the metric is unknown.
+
+    Examples
+    --------
+    >>> split_address("entity.recall@10")
+    ('entity', parse_metric('recall@10'))
+    """
+    group, dot, metric = address.strip().rpartition(".")
+    if not dot or not group:
+        raise ValueError(f'"{address}" is no figure. Write slice.metric, e.g. overall.mrr.')
+    return group, parse_metric(metric)
+
+
+_CONSTRAINT = re.compile(
+    r"\s*(?P<address>.+?)\s*(?P<sign>>=|<=|==|>|<)\s*"
+    r"(?:(?P<current>current)(?:\s*(?P<step>[+-])\s*(?P<offset>[0-9.]+))?|(?P<number>-?[0-9.]+))\s*"
+)
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+    "==": lambda a, b: a == b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A bound on one figure: a number, or the current setting's figure plus an offset."""
+
+    text: str
+    address: str
+    sign: str
+    offset: float
+    relative: bool
+
+    def bound(self, current: float) -> float:
+        """Return the bound, given the current setting's figure."""
+        return current + self.offset if self.relative else self.offset
+
+    def holds(self, figure: float, current: float) -> bool:
+        """Return whether a figure meets the bound; NaN never does."""
+        return _SIGNS[self.sign](figure, self.bound(current))
+
+
+def parse_constraint(text: str) -> Constraint:
+    """Read a constraint.
+
+    Raises
+    ------
+    ValueError
+        With a sentence that shows the form.
+
+    Examples
+    --------
+    >>> parse_constraint("entity.recall@10 >= current - 0.01").bound(0.9)
+    0.89
+    """
+    match = _CONSTRAINT.fullmatch(text)
+    number = match and (match["offset"] or match["number"] or "0")
+    try:
+        if match is None or number is None:
+            raise ValueError
+        offset = float(number)
+    except ValueError:
+        raise ValueError(
+            f'"{text}" is no constraint. Write slice.metric >= number, or >= current, '
+            "or >= current - 0.01."
+        ) from None
+    group, metric = split_address(match["address"])
+    if match["step"] == "-":
+        offset = -offset
+    return Constraint(
+        text.strip(), f"{group}.{metric}", match["sign"], offset, match["current"] is not None
+    )

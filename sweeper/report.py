@@ -1,0 +1,383 @@
+"""What a sweep's results say, as tables and as a Markdown report. Printing is in ``cli``."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeper.compare import Tally, tally
+from sweeper.files import write_atomically
+from sweeper.golden import OVERALL
+from sweeper.knobs import knob
+from sweeper.results import Results
+from sweeper.tables import Column, decimals, markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes  # noqa: TID251 (for an annotation alone)
+
+__all__ = [
+    "Table",
+    "figure_label",
+    "file_stem",
+    "front_table",
+    "line_table",
+    "markdown_report",
+    "queries_table",
+    "slice_table",
+    "tallies",
+    "top_table",
+    "worth_of_a_question",
+    "write_report",
+]
+
+_FRONT_SHOWN = 20
+"""Rows of a front that are printed; the frames hold all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: a title, columns, and one tuple of values per row; ``notes`` belong below it."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """Return the table with its title and notes."""
+        notes = "".join(f"\n{note}\n" for note in self.notes)
+        return f"{self.title}\n\n{markdown_table(self.columns, self.rows)}{notes}"
+
+
+def line_table(results: Results, name: str | None = None) -> Table:
+    """Return one row per value of a knob, the other knobs as they are today.
+
+    Parameters
+    ----------
+    results
+        A finished sweep.
+    name
+        The knob; the config's choice unless given.
+    """
+    name = name or results.manifest["table"]["knob"]
+    addresses = results.manifest["table"]["columns"]
+    wide = results.wide(addresses)
+    numbers = results.line(name)["number"].tolist()
+    current = results.trial("current")
+    today = results.settings[current]
+    rows = []
+    for number in numbers:
+        text = "current" if name is None else knob(name).format(results.settings[number].get(name))
+        if number == current and name is not None:
+            text += " (current)"
+        rows.append((text, *wide.loc[number].tolist()))
+    others = [n for n in results.varied_knobs() if n != name]
+    held = ", ".join(f"{n} = {knob(n).format(today.get(n))}" for n in others)
+    label = "setting" if name is None else _heading(name)
+    title = "Today's settings" if name is None else f"By {knob(name).label}"
+    return Table(
+        title + (f", with {held} as today" if held else ""),
+        (Column(label, "right", key=name or "setting"), *_figure_columns(addresses)),
+        tuple(rows),
+        worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses]),
+    )
+
+
+def front_table(results: Results) -> Table:
+    """Return the Pareto front of the objectives, with how many questions each setting moves."""
+    front = results.pareto()
+    shown = front["number"].tolist()[:_FRONT_SHOWN]
+    objectives = " and ".join(figure_label(item.address) for item in results.objectives)
+    hidden = len(front) - len(shown)
+    notes = ["better, worse: questions compared with the current setting."]
+    if hidden:
+        notes.append(f"{hidden} more settings are on the front; --top {len(front)} shows them.")
+    return _settings_table(
+        results, shown, f"Best trade-offs between {objectives}", notes, _table_addresses(results)
+    )
+
+
+def top_table(results: Results, count: int) -> Table:
+    """Return the best trials by the first objective, the next ones breaking ties."""
+    wide = results.wide([item.address for item in results.objectives])
+    gains = [
+        tuple(-item.gain(float(value)) for item, value in zip(results.objectives, row, strict=True))
+        for row in wide.to_numpy().tolist()
+    ]
+    order = sorted(range(len(gains)), key=lambda number: (gains[number], number))[:count]
+    label = figure_label(results.objectives[0].address)
+    return _settings_table(
+        results, order, f"The {len(order)} best by {label}", [], _table_addresses(results)
+    )
+
+
+def slice_table(results: Results, trial: int, group: str | None = None) -> Table:
+    """Return every slice and metric of one trial beside the current setting.
+
+    Parameters
+    ----------
+    results
+        A finished sweep.
+    trial
+        Number of the trial.
+    group
+        One slice; all unless given.
+    """
+    figures = results.figures
+    own_id = results.trials["trial_id"].iloc[trial]
+    own = figures[figures["trial_id"] == own_id]
+    today = figures[figures["trial_id"] == results.current]
+    rows = [
+        (row.slice, row.metric, before, row.value, row.value - before, row.n_queries)
+        for row, before in zip(own.itertuples(), today["value"].tolist(), strict=True)
+        if group in (None, row.slice)
+    ]
+    [score] = tallies(results, [trial])
+    return Table(
+        f"{results.address}#{trial}: {results.settings[trial].text}",
+        (
+            Column("slice"),
+            Column("metric"),
+            Column("current", "right"),
+            Column("this", "right"),
+            Column("difference", "right", _signed),
+            Column("questions", "right"),
+        ),
+        tuple(rows),
+        (_tally_text(score),),
+    )
+
+
+def queries_table(results: Results, trial: int, group: str | None = None) -> Table:
+    """Return every question of one trial: where its first expected document stands, and stood.
+
+    Parameters
+    ----------
+    results
+        A finished sweep.
+    trial
+        Number of the trial.
+    group
+        One slice; all unless given.
+    """
+    own, today = results.per_query(trial), results.per_query("current")
+    rows = [
+        (row.query_id, row.slice, row.query, before or None, row.first_position or None)
+        for row, before in zip(own.itertuples(), today["first_position"].tolist(), strict=True)
+        if group in (None, row.slice)
+    ]
+    return Table(
+        f"{results.address}#{trial}: {results.settings[trial].text}",
+        (
+            Column("question", key="query_id"),
+            Column("slice"),
+            Column("text", key="query"),
+            Column("current", "right", key="current_position"),
+            Column("this", "right", key="first_position"),
+        ),
+        tuple(rows),
+        ("Position of the first expected document; - is not returned.",),
+    )
+
+
+def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the report of a sweep.
+
+    Parameters
+    ----------
+    results
+        A finished sweep.
+    images
+        Caption and file name of each plot, relative to the report.
+    """
+    manifest = results.manifest
+    engine = manifest["pool"]["provenance"].get("engine", {})
+    facts = [
+        f"{len(results.trials)} settings, {manifest['golden']['n_queries']} questions, "
+        f"{manifest['corpus']['n_entries']} entries",
+        f"current: {results.settings[results.trial('current')].text}",
+        f"embedder: {engine.get('embedder', 'unknown')}",
+        f"ages measured from {manifest['pool']['provenance'].get('as_of', 'unknown')}",
+    ]
+    if str(engine.get("embedder", "")).startswith("hash"):
+        facts.append(
+            "The embedder is lexical: it proves that a change regresses nothing and cannot show "
+            "what a real model gains."
+        )
+    parts = [f"# {manifest['name']}", "".join(f"- {fact}\n" for fact in facts)]
+    parts += [line_table(results).markdown(), front_table(results).markdown()]
+    parts += [f"![{caption}]({name})" for caption, name in images]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def tallies(results: Results, trials: Sequence[int]) -> list[Tally]:
+    """Compare trials with the current setting, question by question."""
+    current = results.trial("current")
+    depths = results.settings
+    found: dict[int, Tally] = {}
+    for depth in dict.fromkeys(depths[number].effective_depth for number in trials):
+        members = [n for n in trials if depths[n].effective_depth == depth]
+        found.update(_tallies_at(results, members, current))
+    return [found[number] for number in trials]
+
+
+def _tallies_at(results: Results, members: list[int], current: int) -> dict[int, Tally]:
+    settings = results.settings
+    if settings[current].effective_depth == settings[members[0]].effective_depth:
+        positions = results.positions([current, *members])
+        return dict(zip(members, tally(positions, results.metrics, 0)[1:], strict=True))
+    reference = results.positions([current])
+    positions = results.positions(members)
+    return dict(zip(members, tally(positions, results.metrics, reference), strict=True))
+
+
+def worth_of_a_question(results: Results, groups: Sequence[str]) -> tuple[str, ...]:
+    """Say what one question is worth in each of some slices."""
+    figures = results.figures[results.figures["trial_id"] == results.current]
+    texts = []
+    for group in dict.fromkeys(groups):
+        counts = figures.loc[figures["slice"] == group, "n_queries"]
+        n_queries = int(counts.max()) if len(counts) else 0
+        if n_queries:
+            texts.append(f"{group} {1 / n_queries:.3f}")
+    return (f"One question is worth: {', '.join(texts)}.",) if texts else ()
+
+
+def _settings_table(
+    results: Results,
+    numbers: Sequence[int],
+    title: str,
+    notes: Sequence[str],
+    addresses: Sequence[str],
+) -> Table:
+    names = results.varied_knobs()
+    wide = results.wide(addresses)
+    current = results.trial("current")
+    rows = []
+    for number, score in zip(numbers, tallies(results, numbers), strict=True):
+        mark = f"#{number}" + (" (current)" if number == current else "")
+        values = [knob(n).format(results.settings[number].get(n)) for n in names]
+        rows.append((mark, *values, *wide.loc[number].tolist(), score.better, score.worse))
+    return Table(
+        title,
+        (
+            Column("trial", key="number"),
+            *(Column(_heading(n), "right", key=n) for n in names),
+            *_figure_columns(addresses),
+            Column("better", "right"),
+            Column("worse", "right"),
+        ),
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _table_addresses(results: Results) -> list[str]:
+    """Return the objectives' figures, then the overall MRR where it is recorded."""
+    wanted = [item.address for item in results.objectives]
+    if f"{OVERALL}.mrr" in results.wide().columns:
+        wanted.append(f"{OVERALL}.mrr")
+    return list(dict.fromkeys(wanted))
+
+
+def figure_label(address: str) -> str:
+    """Return a figure's address as people say it.
+
+    Examples
+    --------
+    >>> figure_label("freshness.mrr"), figure_label("entity.recall@10")
+    ('freshness MRR', 'entity recall@10')
+    """
+    group, _, metric = address.rpartition(".")
+    return f"{group} {metric.upper() if metric in {'mrr', 'ap'} else metric}"
+
+
+_HEADINGS = {"recency_half_life_days": "half-life", "min_similarity": "floor"}
+
+
+def _heading(name: str) -> str:
+    return _HEADINGS.get(name, name)
+
+
+def _figure_columns(addresses: Sequence[str]) -> list[Column]:
+    return [Column(figure_label(address), "right", key=address) for address in addresses]
+
+
+def _signed(value: Any) -> str:
+    if value is None or math.isnan(value):
+        return "-"
+    text = decimals(4)(value)
+    return f"+{text}" if value > 0 and float(text) else text
+
+
+def _tally_text(score: Tally) -> str:
+    text = f"Compared with the current setting: {score.better} questions better, "
+    text += f"{score.worse} worse, {score.equal} equal"
+    return text + (f", {score.mixed} both ways." if score.mixed else ".")
+
+
+def write_report(results: Results) -> list[Path]:
+    """Draw the sweep's plots and write ``report.md`` beside them.
+
+    Returns
+    -------
+    list of Path
+        Every file written, the report first.
+    """
+    from sweeper.plots import save
+
+    folder = results.folder / "plots"
+    written: list[Path] = []
+    images: list[tuple[str, str]] = []
+    for caption, stem, draw in _plots(results):
+        paths = save(draw(), folder / stem)
+        written += paths
+        image = next(path for path in paths if path.suffix == ".png")
+        images.append((caption, f"plots/{image.name}"))
+    path = results.folder / "report.md"
+    write_atomically(path, markdown_report(results, images))
+    return [path, *written]
+
+
+def _plots(results: Results) -> Iterator[tuple[str, str, Callable[[], Axes]]]:
+    """Yield caption, file stem and how to draw it, for each plot that the sweep has."""
+    for plot in results.manifest["plots"]:
+        x, y = plot["x"], plot["y"]
+        caption = f"{figure_label(y)} against {figure_label(x)}"
+        yield caption, file_stem("tradeoff", y, x), partial(results.plot_tradeoff, x, y)
+    name = results.manifest["table"]["knob"]
+    first = results.objectives[0].address
+    if name is not None and len(results.line(name)) > 1:
+        metrics = dict.fromkeys(item.address.rpartition(".")[2] for item in results.objectives)
+        for metric in metrics:
+            caption = f"{metric} along {knob(name).label}"
+            yield (
+                caption,
+                file_stem("curve", name, metric),
+                partial(results.plot_knob_curve, metric, name=name),
+            )
+    counts = {n: len(results.line(n)) for n in results.varied_knobs()}
+    widest = sorted((n for n in counts if counts[n] > 1), key=lambda n: -counts[n])[:2]
+    if len(widest) == 2:
+        columns, rows = widest
+        caption = f"{figure_label(first)} over {knob(rows).label} and {knob(columns).label}"
+        yield (
+            caption,
+            file_stem("heatmap", first, rows, columns),
+            partial(results.plot_heatmap, first, rows=rows, columns=columns),
+        )
+
+
+def file_stem(*parts: str) -> str:
+    """Return a file name that any system accepts, distinct for distinct parts."""
+    text = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-") for part in parts)
+    exact = "_".join(parts).replace("@", "-").replace("_", "-")
+    if text.replace("_", "-") != exact or len(text) > 100:
+        text = f"{text[:90]}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"
+    return text

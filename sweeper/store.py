@@ -1,0 +1,217 @@
+"""A sweep's folder on disk while it runs: lock, manifest, journal.
+
+``journal.jsonl`` gets one checksummed line per finished trial, appended by one writer. A line that
+a kill tore is cut off when the sweep resumes; every line before it counts. The finished tables are
+written by ``results``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from sweeper.errors import EngineError, InputError, StorageError, SweeperError
+from sweeper.files import write_atomically
+
+__all__ = ["MANIFEST", "Journal", "Lock", "past_sweeps", "read_manifest", "write_manifest"]
+
+MANIFEST = "manifest.json"
+MANIFEST_VERSION = 1
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a sweep's folder.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it cannot be read.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{folder}: no sweep is here ({MANIFEST} is missing).") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
+    if not isinstance(manifest, dict) or manifest.get("version") != MANIFEST_VERSION:
+        raise InputError(f"{path}: written by another version of sweeper. Run the sweep again.")
+    return manifest
+
+
+def past_sweeps(root: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the folder and manifest of each sweep under a results folder, the latest last.
+
+    A manifest that cannot be read is returned empty.
+    """
+    found = []
+    for path in root.glob(f"*/*/{MANIFEST}"):
+        try:
+            manifest = read_manifest(path.parent)
+        except InputError:
+            manifest = {}
+        found.append((path.parent, manifest))
+    return sorted(found, key=lambda item: (str(item[1].get("started", "")), str(item[0])))
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Replace the manifest."""
+    text = json.dumps({"version": MANIFEST_VERSION, **manifest}, indent=2, ensure_ascii=False)
+    write_atomically(folder / MANIFEST, text + "\n")
+
+
+class Journal:
+    """Finished trials, one line each: a CRC-32 of the JSON text, a space, the JSON text.
+
+    Parameters
+    ----------
+    path
+        Created when missing. Opening it cuts off a torn tail.
+    header
+        Identifies what the lines mean; a journal with another header is started afresh.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or the file cannot be written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self.records: list[dict[str, Any]] = []
+        """What was already there, in order."""
+        text = json.dumps(dict(header), sort_keys=True)
+        with _storage(path):
+            self._file = path.open("a+b")
+            end = self._read(text)
+            if end != path.stat().st_size:
+                self._file.truncate(end)
+            if end == 0:
+                self._write([_line(text)])
+
+    def _read(self, header: str) -> int:
+        """Read whole, intact lines; return where they end."""
+        self._file.seek(0)
+        end = 0
+        for number, raw in enumerate(self._file):
+            text = _checked(raw)
+            if text is None:
+                break
+            if number == 0:
+                if text != header:
+                    return 0
+            else:
+                self.records.append(json.loads(text))
+            end += len(raw)
+        return end
+
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add records and wait until the disk has them."""
+        with _storage(self.path):
+            self._write([_line(json.dumps(dict(record))) for record in records])
+
+    def _write(self, lines: list[bytes]) -> None:
+        self._file.write(b"".join(lines))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file; it may be called twice."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def remove(self) -> None:
+        """Delete the journal once its trials stand in the tables."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+def _line(text: str) -> bytes:
+    data = text.encode()
+    return b"%08x " % zlib.crc32(data) + data + b"\n"
+
+
+def _checked(raw: bytes) -> str | None:
+    """Return the text of an intact line, ``None`` for a torn or altered one."""
+    if not raw.endswith(b"\n") or raw[8:9] != b" ":
+        return None
+    data = raw[9:-1]
+    try:
+        return data.decode() if int(raw[:8], 16) == zlib.crc32(data) else None
+    except ValueError:
+        return None
+
+
+@contextlib.contextmanager
+def _storage(path: Path) -> Iterator[None]:
+    """Turn an operating system's refusal into one clear message."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def storage_error(path: Path, error: OSError) -> SweeperError:
+    """Return the error to report when a file under ``results`` cannot be written."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return StorageError(
+            f"{path}: the disk is full. Free some space and run the same command again; "
+            "finished trials are kept."
+        )
+    reason = (error.strerror or str(error)).lower()
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}:
+        return InputError(f"{path}: cannot be written ({reason}). Choose another --results folder.")
+    return StorageError(f"{path}: cannot be written ({reason}).")
+
+
+class Lock:
+    """One sweep's folder belongs to one process at a time.
+
+    It is a lock of the operating system, so it is gone when its owner is, however that ended. The
+    file beside it only says who holds it.
+
+    Raises
+    ------
+    EngineError
+        When another live process holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._holder = folder / ".lock-holder"
+        self._lock = FileLock(folder / ".lock")
+
+    def __enter__(self) -> Lock:
+        with _storage(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                holder = ""
+                with contextlib.suppress(OSError):
+                    holder = self._holder.read_text(encoding="utf-8", errors="replace").strip()
+                raise EngineError(
+                    f"{self._folder}: {holder or 'another process'} is running this sweep. "
+                    "Wait for it or stop it, then run the same command."
+                ) from None
+            self._holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", "utf-8")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._holder.unlink(missing_ok=True)
+        self._lock.release()
