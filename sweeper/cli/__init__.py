@@ -1,0 +1,127 @@
+"""The command ``sweep``: which commands there are, and how an error becomes an exit code.
+
+A command is one function in ``sweeper/cli/<command>.py``. That module imports nothing heavy at its
+top (``sweep --help`` imports all of them); what a command needs, it imports inside its function. To
+add one, import its module here and give it a line in ``_COMMANDS``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from sweeper.cli import check, console, cost, importing, init, plot, run, show
+from sweeper.cli.list import list_sweeps
+from sweeper.errors import SweeperError
+
+__all__ = ["app", "main"]
+
+_COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("init", init.init),
+    ("check", check.check),
+    ("run", run.run),
+    ("show", show.show),
+    ("plot", plot.plot),
+    ("list", list_sweeps),
+    ("cost", cost.cost),
+)
+
+_OUTPUT_CLOSED = 141  # what a shell reports of a program that SIGPIPE ended
+
+_EPILOG = """
+\b
+Exit codes:
+  0    done, or the gate passed
+  1    a bug in sweep; the traceback says where
+  2    wrong usage or input
+  3    the gate failed
+  4    the engine failed, or the sweep is incomplete
+  5    undecided
+  6    no setting meets the constraints
+  7    live ranks differ from replayed ranks
+  130  interrupted
+  141  the reader of the output went away
+"""
+
+
+class SweepGroup(TyperGroup):
+    """The group of all commands. Errors become text on stderr and an exit code here, once."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError as error:  # from the help text
+            raise _end_of(error) from None
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except SweeperError as error:
+            logging.getLogger(__name__).debug("the error was raised here", exc_info=True)
+            console.error(str(error))
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt:
+            console.error("Interrupted.")
+            raise  # typer exits with 130
+        except BrokenPipeError as error:
+            raise _end_of(error) from error
+        return result
+
+
+def _end_of(error: BrokenPipeError) -> Exception:
+    """Return what to raise: a quiet end when our reader left; any other broken pipe is a bug."""
+    if console.abandon_closed_output():
+        return typer.Exit(_OUTPUT_CLOSED)
+    # typer would end quietly on any broken pipe, also on one to a worker process.
+    return RuntimeError(f"a pipe to another process broke: {error}")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.emit(f"sweeper {console.version()}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="sweep",
+    cls=SweepGroup,
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _sweep(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    quiet: console.Quiet = 0,
+    verbose: console.Verbose = 0,
+) -> None:
+    """Choose the ranking settings of a hybrid search by measurement.
+
+    Capture what the search retrieves once, replay every setting, see what each one costs.
+    """
+    console.set_verbosity(verbose - quiet)
+
+
+for _name, _command in _COMMANDS:
+    app.command(_name)(console.with_verbosity(_command))
+app.add_typer(importing.import_app, name="import")
+
+
+def main() -> None:
+    """Run ``sweep`` as a shell does."""
+    app(prog_name="sweep")

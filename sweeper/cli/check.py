@@ -1,0 +1,118 @@
+"""``sweep check``: validate a config, a golden set or a corpus without running anything."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeper.cli import console
+from sweeper.cli.run import ResultsFolder, reporting
+from sweeper.errors import InputError
+
+if TYPE_CHECKING:
+    from sweeper.audit import Finding
+
+__all__ = ["check"]
+
+
+class Kind(enum.StrEnum):
+    """What a file is."""
+
+    config = "config"
+    golden = "golden"
+    corpus = "corpus"
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="A config, a golden set, or a corpus (or folder).")],
+    kind: Annotated[
+        Kind | None, typer.Option("--as", help="What the file is, where that is not plain.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a key of the config.", metavar="KEY=VALUE"),
+    ] = None,
+    results: ResultsFolder = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Validate a file and warn of what it cannot show.
+
+    With a config, the golden set and the corpus are read, the candidates are captured (kept for the
+    sweep), and no trial runs. For example: sweep check configs/recency.yaml
+    """
+    kind = kind or _kind_of(file)
+    if overrides and kind is not Kind.config:
+        raise InputError("--set goes with a config.")
+    if kind is Kind.config:
+        facts, findings = _check_config(file, overrides or [], results)
+    elif kind is Kind.golden:
+        facts, findings = _check_golden(file)
+    else:
+        facts, findings = _check_corpus(file)
+    if json:
+        warnings = [{"text": str(item), "query_ids": item.query_ids} for item in findings]
+        console.print_json("sweep.check/1", {"kind": kind, "facts": facts, "warnings": warnings})
+        return
+    console.print_table((console.Column("what"), console.Column("value", "right")), facts.items())
+    for item in findings:
+        console.emit(f"warning: {item}")
+    console.emit(f"{file}: valid {kind}" + (f", {len(findings)} warnings" if findings else ""))
+
+
+def _kind_of(file: Path) -> Kind:
+    """Tell a config, a golden set and a corpus apart by their content."""
+    if file.is_dir():
+        return Kind.corpus
+    from sweeper.formats import kind_of_file
+
+    return Kind(kind_of_file(file))
+
+
+def _check_config(
+    file: Path, overrides: list[str], root: Path
+) -> tuple[dict[str, object], list[Finding]]:
+    from sweeper.audit import audit_golden, audit_pool
+    from sweeper.config import load_config
+    from sweeper.sweep import open_sweep, plan
+
+    config = load_config(file, overrides)
+    trials = plan(config)
+    with reporting() as progress, open_sweep(config, root=root) as opened:
+        pool, _ = opened.pool(progress=progress)
+        golden, corpus = opened.inputs.golden, opened.inputs.corpus
+    facts: dict[str, object] = {
+        "settings": len(trials),
+        "questions": len(golden),
+        "slices": len(golden.slices),
+        "entries": len(corpus),
+        "captured rows": pool.n_rows,
+    }
+    lowest = min(trial.settings.limit for trial in trials)
+    return facts, audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
+
+
+def _check_golden(file: Path) -> tuple[dict[str, object], list[Finding]]:
+    from sweeper.audit import audit_golden
+    from sweeper.formats import read_golden
+
+    golden = read_golden(file)
+    facts: dict[str, object] = {"questions": len(golden)}
+    for name in golden.slices:
+        facts[f"slice {name}"] = sum(query.slice == name for query in golden.queries)
+    facts["unanswerable"] = sum(not query.answerable for query in golden.queries)
+    return facts, audit_golden(golden, (), 10)
+
+
+def _check_corpus(file: Path) -> tuple[dict[str, object], list[Finding]]:
+    from sweeper.formats import read_corpus
+
+    corpus = read_corpus(file)
+    stores = [entry.store for entry in corpus.entries]
+    return {
+        "documents": stores.count("document"),
+        "memories": stores.count("memory"),
+        "longest text": max(len(entry.text) for entry in corpus.entries),
+    }, []

@@ -1,0 +1,149 @@
+"""``sweep run``: capture what is missing, replay what is missing, show what every setting costs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sweeper.cli import console
+from sweeper.errors import InputError
+
+if TYPE_CHECKING:
+    from sweeper.report import Table
+    from sweeper.results import Results
+    from sweeper.sweep import Progress
+
+__all__ = ["run"]
+
+ResultsFolder = Annotated[
+    Path, typer.Option("--results", help="Folder of all results.", metavar="DIR")
+]
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/recency.yaml.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a key: space.rrf_k=[5,20,60].", metavar="KEY=VALUE"),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Worker processes; -1 takes every core.")
+    ] = 1,
+    results: ResultsFolder = Path("results"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Repeat a finished sweep under a new id.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    plots: Annotated[bool, typer.Option(help="Draw plots and write the report.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Carry out a sweep and print what every setting costs each slice.
+
+    A finished sweep is shown again; one that was interrupted is completed.
+    For example: sweep run configs/recency.yaml
+    """
+    from sweeper.config import load_config
+    from sweeper.report import write_report
+    from sweeper.sweep import plan_of, run_sweep
+
+    if jobs == 0 or jobs < -1:
+        raise InputError(f"--jobs: must be at least 1, or -1 for every core, got {jobs}.")
+    loaded = load_config(config, overrides or ())
+    if dry_run:
+        outlook = plan_of(loaded, root=results)
+        if json:
+            console.print_json("sweep.plan/1", outlook)
+        else:
+            console.print_table(
+                (console.Column("what"), console.Column("value", "right")),
+                [(key.replace("_", " "), str(value)) for key, value in outlook.items()],
+                markdown=markdown,
+            )
+        return
+    with reporting() as progress:
+        summary = run_sweep(loaded, root=results, n_jobs=jobs, fresh=fresh, progress=progress)
+    for text in summary.notes:
+        console.note(text)
+    found = summary.results
+    console.detail(
+        f"{summary.n_run} settings replayed, {summary.n_kept} kept from before, "
+        f"{summary.n_processes} processes."
+    )
+    written = write_report(found) if plots else []
+    if json:
+        console.print_json("sweep.run/1", run_document(found, written))
+        return
+    print_results(found, markdown=markdown)
+    if not markdown:
+        console.emit()
+        console.emit(
+            f"{found.address}: {len(found.trials)} settings, {len(found.golden)} questions"
+        )
+        for path in [found.folder / "trials.parquet", found.folder / "figures.parquet", *written]:
+            console.emit(f"  {path}")
+
+
+@contextlib.contextmanager
+def reporting() -> Iterator[Progress]:
+    """Yield a progress callback that draws one bar per step on stderr."""
+    with contextlib.ExitStack() as stack:
+        bars: dict[str, tuple[Any, list[int]]] = {}
+
+        def report(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                bar = stack.enter_context(console.progress(step, total))
+                bars[step] = (bar, [0])
+            advance, seen = bars[step]
+            advance(done - seen[0])
+            seen[0] = done
+
+        yield report
+
+
+def print_results(results: Results, *, markdown: bool = False, csv: bool = False) -> None:
+    """Print the line through the current setting and the front."""
+    from sweeper.report import front_table, line_table
+
+    print_tables([line_table(results), front_table(results)], markdown=markdown, csv=csv)
+
+
+def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = False) -> None:
+    """Print tables one below the other."""
+    for number, table in enumerate(tables):
+        if number:
+            console.emit()
+        console.print_table(
+            table.columns, table.rows, title=table.title, markdown=markdown, csv=csv
+        )
+        if not csv:
+            for text in table.notes:
+                console.emit(("\n" if markdown else "") + text)
+
+
+def run_document(results: Results, written: list[Path]) -> dict[str, object]:
+    """Return what ``--json`` prints of a finished sweep."""
+    from sweeper.report import front_table, line_table
+
+    return {
+        "sweep": results.address,
+        "folder": results.folder,
+        "n_trials": len(results.trials),
+        "n_queries": len(results.golden),
+        "current": results.trial("current"),
+        "line": table_document(line_table(results)),
+        "front": table_document(front_table(results)),
+        "files": written,
+    }
+
+
+def table_document(table: Table) -> list[dict[str, object]]:
+    """Return a table's rows as objects."""
+    keys = [column.key or column.header for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.rows]

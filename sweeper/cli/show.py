@@ -1,0 +1,81 @@
+"""``sweep show``: the tables of a finished sweep again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sweeper.cli import console
+from sweeper.cli.run import ResultsFolder, print_results, print_tables, run_document, table_document
+from sweeper.errors import InputError, did_you_mean
+
+__all__ = ["show"]
+
+
+def show(
+    sweep: Annotated[
+        str, typer.Argument(help="A folder, a name (its latest), name/id, or name/id#7.")
+    ],
+    trial: Annotated[
+        str | None, typer.Option(help="One trial: its number, its id, or current.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--slice", help="One slice of the trial.", metavar="SLICE")
+    ] = None,
+    queries: Annotated[
+        bool, typer.Option("--queries", help="List the trial's questions and their positions.")
+    ] = False,
+    top: Annotated[
+        int | None, typer.Option(help="List so many settings, best first objective first.")
+    ] = None,
+    knob: Annotated[
+        str | None, typer.Option(help="The knob of the first table.", metavar="KNOB")
+    ] = None,
+    results: ResultsFolder = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, in full precision.")] = False,
+) -> None:
+    """Show a finished sweep: by one knob, its best trade-offs, or any one trial.
+
+    For example: sweep show recency, or: sweep show recency --trial 12 --queries
+    """
+    from sweeper.report import line_table, queries_table, slice_table, top_table
+    from sweeper.results import load
+
+    address, _, number = sweep.partition("#")
+    found = load(address, root=results)
+    chosen = trial or number or None
+    if top is not None and top < 1:
+        raise InputError(f"--top: must be at least 1, got {top}.")
+    if chosen is None and (group is not None or queries):
+        chosen = "current"
+    if knob is not None and knob not in found.varied_knobs():
+        raise InputError(
+            f'--knob: "{knob}" did not vary. {did_you_mean(knob, found.varied_knobs())}'
+        )
+    if group is not None and group not in set(found.figures["slice"]):
+        known = list(dict.fromkeys(found.figures["slice"]))
+        raise InputError(f'--slice: no slice "{group}". {did_you_mean(group, known)}')
+    if chosen is not None:
+        place = found.trial(chosen)
+        tables = [
+            queries_table(found, place, group) if queries else slice_table(found, place, group)
+        ]
+    elif top is not None:
+        tables = [top_table(found, top)]
+    elif knob is not None:
+        tables = [line_table(found, knob)]
+    elif json:
+        console.print_json("sweep.show/1", run_document(found, []))
+        return
+    else:
+        print_results(found, markdown=markdown, csv=csv)
+        return
+    if json:
+        rows = [row for table in tables for row in table_document(table)]
+        console.print_json("sweep.rows/1", {"sweep": found.address, "rows": rows})
+    else:
+        print_tables(tables, markdown=markdown, csv=csv)
