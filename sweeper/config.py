@@ -24,13 +24,28 @@ from sweeper.golden import OVERALL, GoldenSet
 from sweeper.knobs import KNOBS, SearchSpace, Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 
-__all__ = ["MAX_TRIALS", "Config", "ConfigFile", "load_config"]
+__all__ = [
+    "MAX_TRIALS",
+    "ChunkingBlock",
+    "Config",
+    "ConfigFile",
+    "EmbeddedBlock",
+    "HashBlock",
+    "LexicalBlock",
+    "OpenAIBlock",
+    "PlotBlock",
+    "SamplerBlock",
+    "SentenceTransformersBlock",
+    "SourceBlock",
+    "TableBlock",
+    "load_config",
+]
 
 MAX_TRIALS = 1_000_000
 """A grid with more combinations is refused before anything is built."""
 
 Location = tuple[str | int, ...]
-Scalar = str | int | float | None
+Scalar = str | bool | int | float | None  # with bool, or true would be read as 1
 
 
 class _Block(BaseModel):
@@ -162,7 +177,7 @@ class ConfigFile(_Block):
     depth: Scalar = Field(
         default=None, description="Rows taken per channel and store; `limit` unless set."
     )
-    current: dict[str, Scalar | dict[str, Scalar]] = Field(
+    current: dict[str, Scalar | list[Scalar] | dict[str, Scalar]] = Field(
         default_factory=dict, description="The settings that run today."
     )
     space: KnobValues = Field(
@@ -422,7 +437,7 @@ class _Located(Problems):
 def _is_branch(step: str | int) -> bool:
     """Return whether pydantic put this step in to name a branch of a union."""
     text = str(step)
-    return text in {"str", "int", "float", "none", "SourceBlock", "hash", "openai"} or (
+    return text in {"str", "bool", "int", "float", "none", "SourceBlock", "hash", "openai"} or (
         "[" in text or text == "sentence-transformers"
     )
 

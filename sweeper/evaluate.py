@@ -7,7 +7,7 @@ its last bit: it equals ``math.fsum(values) / len(values)``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from sweeper.metrics import Feature, Metric
 from sweeper.pools import FloatArray
 from sweeper.runs import Judgments, Positions
 
-__all__ = ["Evaluator", "Figures", "evaluate", "exact_sums"]
+__all__ = ["Evaluator", "Figures", "evaluate", "exact_sums", "join_limbs", "split_limbs"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,19 +261,27 @@ def exact_sums(
         result: FloatArray = limb @ member if counts is None else counts @ (limb[:, None] * member)
         return result
 
-    whole = np.floor(values)
-    if bool((whole == values).all()):
+    if bool((np.floor(values) == values).all()):
         return total(values)
-    limbs = []
+    return join_limbs(*(total(limb).astype(np.int64) for limb in split_limbs(values)))
+
+
+def split_limbs(values: FloatArray) -> Iterator[FloatArray]:
+    """Yield the three limbs of each value: integers in units of 2**-25, 2**-50 and 2**-75."""
     rest = values
     for _ in range(3):
         rest = rest * _LIMB
         limb = np.floor(rest)
         rest = rest - limb
-        limbs.append(total(limb).astype(np.int64))
-    high, middle, low = limbs
-    middle += low >> _LIMB_BITS
-    high += middle >> _LIMB_BITS
+        yield limb
+
+
+def join_limbs(
+    high: NDArray[np.int64], middle: NDArray[np.int64], low: NDArray[np.int64]
+) -> FloatArray:
+    """Return the correctly rounded numbers that sums of limbs stand for."""
+    middle = middle + (low >> _LIMB_BITS)
+    high = high + (middle >> _LIMB_BITS)
     mask = (1 << _LIMB_BITS) - 1
     tail = ((middle & mask) << _LIMB_BITS) | (low & mask)
     return high.astype(np.float64) * 2.0**-25 + tail.astype(np.float64) * 2.0**-75

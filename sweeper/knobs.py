@@ -50,6 +50,7 @@ class Knob:
         ValueError
             With the sentence "must be ..., got ..." for anything outside the domain.
         """
+        typed = raw
         if isinstance(raw, str):
             word = raw.strip().lower()
             if self.null is not None and word in {self.null, "null"}:
@@ -57,21 +58,21 @@ class Knob:
             if self.zero is not None and word == self.zero:
                 return 0.0
             if not _NUMBER.fullmatch(word):
-                raise self._refuse(raw)
-            raw = float(word) if not _INTEGER.fullmatch(word) else int(word)
+                raise self._refuse(typed)
+            raw = int(word) if len(word) < 400 and _INTEGER.fullmatch(word) else float(word)
         if raw is None and self.null is not None:
             return None
         if isinstance(raw, bool) or not isinstance(raw, int | float):
-            raise self._refuse(raw)
+            raise self._refuse(typed)
         try:
             number = float(raw)
         except OverflowError:
-            raise self._refuse(raw) from None
+            raise self._refuse(typed) from None
         if not math.isfinite(number) or not self.contains(number):
-            raise self._refuse(raw)
+            raise self._refuse(typed)
         if self.integer:
             if number != int(number):
-                raise self._refuse(raw)
+                raise self._refuse(typed)
             return int(raw)
         return number + 0.0  # -0.0 is 0
 
@@ -94,8 +95,7 @@ class Knob:
         return (value is not None, 0.0 if value is None else float(value))
 
     def _refuse(self, raw: object) -> ValueError:
-        shown = repr(raw) if isinstance(raw, str) else _shown(raw)
-        return ValueError(f"must be {self.domain}, got {shown}.")
+        return ValueError(f"must be {self.domain}, got {_shown(raw)}.")
 
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -107,7 +107,7 @@ def _shown(raw: object) -> str:
         return "null"
     if isinstance(raw, bool):
         return "true" if raw else "false"
-    text = str(raw)
+    text = repr(raw) if isinstance(raw, str) else str(raw)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -21,7 +21,22 @@ from sweeper.errors import did_you_mean
 from sweeper.pools import FloatArray
 from sweeper.runs import Judgments, Positions, lowest
 
-__all__ = ["METRICS", "Feature", "Metric", "parse_metric", "parse_metrics"]
+__all__ = [
+    "METRICS",
+    "NDCG",
+    "Abstention",
+    "AveragePrecision",
+    "CitationPrecision",
+    "Feature",
+    "Hit",
+    "Metric",
+    "Precision",
+    "Recall",
+    "ReciprocalRank",
+    "Returned",
+    "parse_metric",
+    "parse_metrics",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +333,7 @@ def parse_metric(text: str) -> Metric:
         raise ValueError(f'metric "{text}" needs a cutoff, for example {name}@10.')
     if not kind.takes_cutoff and match[2] is not None:
         raise ValueError(f'metric "{text}": {name} takes no cutoff. Write {name}.')
-    if match[2] is not None and not 1 <= int(match[2]) <= 1_000_000:
+    if match[2] is not None and not (len(match[2]) < 100 and 1 <= int(match[2]) <= 1_000_000):
         raise ValueError(f'metric "{text}": a cutoff is from 1 to 1000000.')
     return kind(int(match[2])) if match[2] else kind()
 

@@ -14,7 +14,18 @@ from sweeper.golden import ItemId, Key
 from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
 
-__all__ = ["DEFAULT_CHANNELS", "RankedRow", "decay_factor", "rank"]
+__all__ = [
+    "DEFAULT_CHANNELS",
+    "RankedRow",
+    "apply_floor",
+    "decay",
+    "decay_factor",
+    "fuse",
+    "merge_stores",
+    "order_and_cut",
+    "rank",
+    "take_depth",
+]
 
 DEFAULT_CHANNELS = (VECTOR, LEXICAL)
 

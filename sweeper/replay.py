@@ -7,7 +7,7 @@ vector operation.
 
 Settings that differ only in the half-life share their work. With ``x = 1 / half_life`` the
 logarithm of a score is a straight line in ``x``, so one crossing per pair of rows tells at which
-half-lives of a grid the pair changes places (:meth:`_Scene.by_lines`). Where floating-point
+half-lives of a grid the pair changes places (:meth:`Scene.by_lines`). Where floating-point
 products could decide otherwise than real numbers, near a crossing, products decide.
 """
 
@@ -30,7 +30,7 @@ from sweeper.pools import VECTOR, FloatArray, IntArray, Pool
 from sweeper.ranking import decay_factor
 from sweeper.runs import Judgments, Positions
 
-__all__ = ["Layout", "Replay"]
+__all__ = ["MARGIN", "UNDERFLOW", "Crossings", "Group", "Layout", "Replay", "Scene"]
 
 _BLOCK = 1 << 16
 """Candidate slots per vector operation: 64K doubles are half a megabyte and stay in cache."""
@@ -41,10 +41,10 @@ _CHUNK = 1 << 22
 _COMPILED_FROM = 20_000_000
 """Trial-queries from which loading the compiled kernel pays: some seconds of plain numpy."""
 
-_MARGIN = 1e-10
+MARGIN = 1e-10
 """In units of log2(score). Rounding of ages, half-lives and products amounts to 5e-13 at most."""
 
-_UNDERFLOW = 900.0
+UNDERFLOW = 900.0
 """Beyond this many half-lives a product of doubles may underflow, and products decide."""
 
 _LINES_FROM = 3
@@ -182,6 +182,8 @@ class Layout:
     ranks : shape (n_channels, n_candidates, n_queries)
         1-based rank after the stores were merged; 0 where the channel lacks the row, and in the
         padding of queries with fewer candidates.
+    item : shape (n_candidates, n_queries)
+        Index of each row into the pool's items; -1 in the padding.
     age_number : shape (n_candidates, n_queries)
         Index into ``ages``.
     ages : shape (n_ages,)
@@ -194,6 +196,7 @@ class Layout:
 
     channels: tuple[str, ...]
     ranks: NDArray[np.int32]
+    item: NDArray[np.int32]
     age_number: NDArray[np.int32]
     ages: FloatArray
     cosines: FloatArray
@@ -229,6 +232,8 @@ class Layout:
         ages, age_of_item = np.unique(
             np.append(0.0, np.where(decays, pool.item_age_days, 0.0)), return_inverse=True
         )
+        item_of = np.full((n_slots, n_queries), -1, np.int32)
+        item_of[slot, slot_query] = slot_item
         age_number = np.zeros((n_slots, n_queries), np.int32)
         age_number[slot, slot_query] = age_of_item[1:][slot_item]
 
@@ -246,6 +251,7 @@ class Layout:
         return cls(
             channels=pool.channels,
             ranks=ranks,
+            item=item_of,
             age_number=age_number,
             ages=ages,
             cosines=cosines,
@@ -307,16 +313,16 @@ def _places(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return index - np.repeat(starts, lengths)
 
 
-def _groups(layout: Layout, settings: Sequence[Settings]) -> Iterator[_Group]:
+def _groups(layout: Layout, settings: Sequence[Settings]) -> Iterator[Group]:
     """Split settings into groups that differ in floor, half-life and limit only."""
     trials: dict[tuple[object, ...], list[int]] = {}
     for number, item in enumerate(settings):
         trials.setdefault(_group_key(item)[1:3], []).append(number)
     for members in trials.values():
-        yield _Group(layout, settings, members)
+        yield Group(layout, settings, members)
 
 
-class _Group:
+class Group:
     """Trials that share depth, weights and ``rrf_k``."""
 
     def __init__(self, layout: Layout, settings: Sequence[Settings], trials: Sequence[int]) -> None:
@@ -397,12 +403,12 @@ class _Group:
     def _block(
         self, target: NDArray[np.intp], survivors: NDArray[np.int32], half_lives: list[float]
     ) -> NDArray[np.integer]:
-        scene = _Scene.build(self, target, survivors)
+        scene = Scene.build(self, target, survivors)
         oldest = float(self.layout.ages[-1])
         lined = [
             place
             for place, half_life in enumerate(half_lives)
-            if half_life > 0 and oldest / half_life <= _UNDERFLOW
+            if half_life > 0 and oldest / half_life <= UNDERFLOW
         ]
         if len(lined) < _LINES_FROM or not scene.safe_for_lines:
             lined = []
@@ -452,8 +458,37 @@ def _distinct_states(
     return state, inverse.reshape(survivors.shape)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossings:
+    """Changes of place with a column's target along ``x = 1 / half_life``.
+
+    Attributes
+    ----------
+    ahead : shape (n_candidates, n_columns)
+        Whether a row stands before the target without decay.
+    slot, column : shape (n,)
+        Which row changes places with which target.
+    x : shape (n,)
+        Where; 0 for rows of equal fused score, which part as soon as anything decays.
+    days : shape (n,)
+        Difference of their ages, above 0.
+    step : shape (n,)
+        Change of the number of rows ahead of the target, 1 or -1.
+    close
+        Slots and columns of rows whose fused score differs from the target's by rounding alone.
+    """
+
+    ahead: NDArray[np.bool_]
+    slot: NDArray[np.intp]
+    column: NDArray[np.intp]
+    x: FloatArray
+    days: FloatArray
+    step: FloatArray
+    close: tuple[NDArray[np.intp], ...]
+
+
 @dataclass(slots=True, eq=False)
-class _Scene:
+class Scene:
     """Some targets beside all candidates of their queries; shapes are (n_candidates, n_columns)."""
 
     layout: Layout
@@ -464,7 +499,7 @@ class _Scene:
     slot: NDArray[np.intp]
 
     @classmethod
-    def build(cls, group: _Group, target: NDArray[np.intp], survivors: NDArray[np.int32]) -> _Scene:
+    def build(cls, group: Group, target: NDArray[np.intp], survivors: NDArray[np.int32]) -> Scene:
         layout = group.layout
         query = layout.target_query[target]
         shape = (layout.n_slots, len(target))
@@ -513,54 +548,66 @@ class _Scene:
         return self._position(ahead)
 
     def by_lines(self, half_lives: list[float]) -> NDArray[np.integer]:
-        """Return positions at several half-lives (all above 0), shape (n_half_lives, n_columns).
-
-        Where two rows have different ages, they change places at most once:
-        at ``x = log2(fused_j / fused_e) / (age_j - age_e)``.
-        """
-        layout = self.layout
-        own = self.fused[self.slot, self.column]
-        own_key = self.key[self.slot, self.column]
-        own_age = layout.ages[self.age_number[self.slot, self.column]]
-        older = layout.ages[self.age_number] - own_age
-        above = self.fused > own
-        tied = (self.fused == own) & self.present
-        ahead = above | (tied & (self.key < own_key))
-        close = np.abs(self.fused - own) <= own * _MARGIN
-
+        """Return positions at several half-lives (all above 0), shape (n_half_lives, n_columns)."""
         x = 1.0 / np.asarray(half_lives)
         order = np.argsort(x, kind="stable")
         grid = x[order]
-        # A row ahead falls behind when it is older; a row behind comes forward when it is younger.
-        moves = np.where(ahead, older > 0, (older < 0) & self.present) & ~(close & ~tied)
-        moves &= own > 0  # a target that is no candidate has no crossings
-        slot, column = np.nonzero(moves)
-        fused, base, days = self.fused[slot, column], own[column], older[slot, column]
-        crossing = np.log1p((fused - base) / base) / (math.log(2.0) * days)
-        change = np.where(ahead[slot, column], -1.0, 1.0)
-        bucket = np.searchsorted(grid, crossing, side="right")
+        cross = self.crossings()
         width = len(grid) + 1
+        bucket = np.searchsorted(grid, cross.x, side="right")
         steps = np.bincount(
-            column * width + bucket, weights=change, minlength=width * len(self.slot)
+            cross.column * width + bucket,
+            weights=cross.step,
+            minlength=width * len(self.slot),
         ).reshape(len(self.slot), width)[:, :-1]
-        count = ahead.sum(axis=0)[:, None] + np.cumsum(steps, axis=1)
+        count = cross.ahead.sum(axis=0)[:, None] + np.cumsum(steps, axis=1)
 
-        reach = _MARGIN / np.abs(days)
-        first = np.searchsorted(grid, crossing - reach, side="left")
-        last = np.searchsorted(grid, crossing + reach, side="right")
+        reach = MARGIN / cross.days
+        first = np.searchsorted(grid, cross.x - reach, side="left")
+        last = np.searchsorted(grid, cross.x + reach, side="right")
         for pair in np.flatnonzero(first < last).tolist():
+            slot, column = int(cross.slot[pair]), int(cross.column[pair])
             for place in range(int(first[pair]), int(last[pair])):
-                said = bool(ahead[slot[pair], column[pair]]) != bool(place >= bucket[pair])
-                truth = self._before(slot[pair], column[pair], half_lives[order[place]])
-                count[column[pair], place] += int(truth) - int(said)
+                said = bool(cross.ahead[slot, column]) != (place >= int(bucket[pair]))
+                truth = self._before(slot, column, half_lives[order[place]])
+                count[column, place] += int(truth) - int(said)
         # Rows whose scores differ by rounding alone: every half-life is decided by products.
-        for near, where in zip(*np.nonzero(close & ~tied & self.present), strict=True):
+        for slot, column in zip(*(part.tolist() for part in cross.close), strict=True):
             for place in range(len(grid)):
-                truth = self._before(near, where, half_lives[order[place]])
-                count[where, place] += int(truth) - int(ahead[near, where])
-        result = np.empty((len(half_lives), len(self.slot)), layout.dtype)
+                truth = self._before(slot, column, half_lives[order[place]])
+                count[column, place] += int(truth) - int(cross.ahead[slot, column])
+        result = np.empty((len(half_lives), len(self.slot)), self.layout.dtype)
         result[order] = self._position(count.T.astype(np.int32))
         return result
+
+    def crossings(self) -> Crossings:
+        """Return where rows change places with their column's target as ``x`` grows from 0.
+
+        Where two rows have different ages, they change places at most once, at
+        ``x = log2(fused_j / fused_e) / (age_j - age_e)``: a row ahead falls behind when it is
+        older, a row behind comes forward when it is younger.
+        """
+        ages = self.layout.ages
+        own = self.fused[self.slot, self.column]
+        older = ages[self.age_number] - ages[self.age_number[self.slot, self.column]]
+        tied = (self.fused == own) & self.present
+        own_key = self.key[self.slot, self.column]
+        ahead = (self.fused > own) | (tied & (self.key < own_key))
+        close = (np.abs(self.fused - own) <= own * MARGIN) & ~tied & self.present
+        moves = np.where(ahead, older > 0, (older < 0) & self.present) & ~close
+        moves &= own > 0  # a target that is no candidate has no crossings
+        slot, column = np.nonzero(moves)
+        base, days = own[column], older[slot, column]
+        ratio = (self.fused[slot, column] - base) / base
+        return Crossings(
+            ahead=ahead,
+            slot=slot,
+            column=column,
+            x=np.log1p(ratio) / (math.log(2.0) * days),
+            days=np.abs(days),
+            step=np.where(ahead[slot, column], -1.0, 1.0),
+            close=np.nonzero(close & (own > 0)),
+        )
 
     def _before(self, slot: int, column: int, half_life: float) -> bool:
         """Return whether a row stands before its column's target, by products."""

@@ -324,7 +324,9 @@ class Results:
             raise InputError("the space has no knob to draw.")
         line = self.line(name)
         chosen = self.figures[
-            self.figures["trial_id"].isin(line["trial_id"]) & (self.figures["metric"] == metric)
+            self.figures["trial_id"].isin(line["trial_id"])
+            & (self.figures["metric"] == metric)
+            & (self.figures["n_queries"] > 0)
         ]
         if chosen.empty:
             texts = [str(item) for item in self.metrics]

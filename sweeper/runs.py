@@ -7,6 +7,7 @@ position of each relevant row in each of several trials (0 is absent) and how ma
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.pools import FloatArray
 
-__all__ = ["FIRST_POSITION", "Judgments", "Positions", "Run"]
+__all__ = ["FIRST_POSITION", "Judgments", "Positions", "Run", "lowest"]
 
 FIRST_POSITION = 1
 """Positions count from here, as a person counts; 0 means absent."""
@@ -54,7 +55,27 @@ class Judgments:
 
     @property
     def n_queries(self) -> int:
-        return len(self.query_ids)
+        return len(self.slice_of)
+
+    def take(self, queries: NDArray[np.intp]) -> Judgments:
+        """Return judgments in which each place holds one of these queries; they may repeat.
+
+        Only the arrays that metrics read are filled in; ``query_ids`` and ``keys`` stay empty.
+        """
+        taken = copy.copy(self)
+        for name in ("answerable", "unanswerable", "key_start", "key_number"):
+            taken.__dict__.pop(name, None)
+        start = np.cumsum(self.n_keys) - self.n_keys
+        taken.query_ids = ()
+        taken.slice_of = self.slice_of[queries]
+        taken.n_keys = self.n_keys[queries]
+        taken.key_query = np.repeat(np.arange(len(queries)), taken.n_keys)
+        within = np.arange(len(taken.key_query)) - np.repeat(
+            np.cumsum(taken.n_keys) - taken.n_keys, taken.n_keys
+        )
+        taken.gain = self.gain[np.repeat(start[queries], taken.n_keys) + within]
+        taken.keys = ("",) * len(taken.key_query)
+        return taken
 
     @cached_property
     def key_number(self) -> dict[tuple[int, Key], int]:

@@ -23,7 +23,15 @@ from filelock import FileLock, Timeout
 from sweeper.errors import EngineError, InputError, StorageError, SweeperError
 from sweeper.files import write_atomically
 
-__all__ = ["MANIFEST", "Journal", "Lock", "past_sweeps", "read_manifest", "write_manifest"]
+__all__ = [
+    "MANIFEST",
+    "Journal",
+    "Lock",
+    "past_sweeps",
+    "read_manifest",
+    "storage_error",
+    "write_manifest",
+]
 
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
@@ -169,7 +177,7 @@ def storage_error(path: Path, error: OSError) -> SweeperError:
             "finished trials are kept."
         )
     reason = (error.strerror or str(error)).lower()
-    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}:
         return InputError(f"{path}: cannot be written ({reason}). Choose another --results folder.")
     return StorageError(f"{path}: cannot be written ({reason}).")
 

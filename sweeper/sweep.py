@@ -54,6 +54,7 @@ __all__ = [
     "plan_of",
     "read_inputs",
     "run_sweep",
+    "shown",
 ]
 
 _CHUNK_TRIAL_QUERIES = 400_000
