@@ -47,6 +47,9 @@ MARGIN = 1e-10
 UNDERFLOW = 900.0
 """Beyond this many half-lives a product of doubles may underflow, and products decide."""
 
+_SHORTEST = 1e-290
+"""In days. Below, ``1 / half_life`` may overflow, and products decide."""
+
 _LINES_FROM = 3
 """Half-lives from which crossings are cheaper than one product per half-life."""
 
@@ -339,6 +342,7 @@ class Group:
         names = list(layout.channels)
         self.vector = names.index(VECTOR) if VECTOR in names else -1
         self.floored = any(number == self.vector for number, _ in self.active)
+        self._alone: NDArray[np.int64] | None = None
 
     def positions(self) -> Iterator[tuple[list[int], NDArray[np.integer]]]:
         """Yield some of the trials with their uncut positions, shape (n, n_targets).
@@ -357,11 +361,11 @@ class Group:
             for members, surviving in zip(floors.values(), survivors, strict=True):
                 half_lives = [self.settings[t].recency_half_life_days for t in members]
                 column = np.arange(layout.n_targets)
-                yield members, self._columns(column, surviving[layout.target_query], half_lives)
+                yield members, self.columns(column, surviving[layout.target_query], half_lives)
             return
         state, inverse = _distinct_states(survivors[:, layout.target_query])
         target, count = state
-        part = self._columns(target, count, grid)
+        part = self.columns(target, count, grid)
         place = {half_life: number for number, half_life in enumerate(grid)}
         for members, columns in zip(floors.values(), inverse, strict=True):
             chosen = [place[self.settings[t].recency_half_life_days] for t in members]
@@ -375,7 +379,7 @@ class Group:
         wasteful = len(grid) * len(members) > 2 * len(self.trials)
         return None if wasteful else list(grid)
 
-    def _columns(
+    def columns(
         self, target: NDArray[np.intp], survivors: NDArray[np.int32], half_lives: list[float]
     ) -> NDArray[np.integer]:
         """Return the positions of some targets, shape (n_half_lives, n_columns).
@@ -408,7 +412,7 @@ class Group:
         lined = [
             place
             for place, half_life in enumerate(half_lives)
-            if half_life > 0 and oldest / half_life <= UNDERFLOW
+            if half_life > _SHORTEST and oldest / half_life <= UNDERFLOW
         ]
         if len(lined) < _LINES_FROM or not scene.safe_for_lines:
             lined = []
@@ -421,23 +425,39 @@ class Group:
 
     def count_returned(self, returned: NDArray[np.int32]) -> None:
         """Write how many rows each query returns into the rows of this group's trials."""
-        ranks = self.layout.ranks
-        others = np.zeros(ranks.shape[1:], bool)
-        for number, _ in self.active:
-            if number != self.vector:
-                others |= ranks[number] > 0
-        fixed = others.sum(axis=0, dtype=np.int32)
-        known: dict[float | None, NDArray[np.int32]] = {}
+        queries = np.arange(returned.shape[1])
+        known: dict[float | None, NDArray[np.int64]] = {}
         for trial in self.trials:
             item = self.settings[trial]
             floor = item.min_similarity if self.floored else None
             if floor not in known:
-                known[floor] = fixed
-                if self.floored:
-                    rank = ranks[self.vector]
-                    alone = (rank > 0) & (rank <= self.layout.survivors(floor)) & ~others
-                    known[floor] = fixed + alone.sum(axis=0, dtype=np.int32)
+                known[floor] = self.candidates(queries, self.layout.survivors(floor))
             returned[trial] = np.minimum(known[floor], item.limit)
+
+    def candidates(
+        self, query: NDArray[np.intp], survivors: NDArray[np.integer]
+    ) -> NDArray[np.int64]:
+        """Return how many candidates some queries have, given the vector rows that a floor leaves.
+
+        Parameters
+        ----------
+        query, survivors : shape (n,)
+            A query may repeat with another number of survivors.
+        """
+        if self._alone is None:
+            ranks = self.layout.ranks
+            held = np.zeros(ranks.shape[1:], bool)
+            for number, _ in self.active:
+                if number != self.vector:
+                    held |= ranks[number] > 0
+            # alone[q, m] is how many of the first m vector rows no other channel holds.
+            alone = np.zeros((ranks.shape[2], self.layout.cosines.shape[1] + 1), np.int64)
+            if self.floored:
+                slot, owner = np.nonzero((ranks[self.vector] > 0) & ~held)
+                alone[owner, ranks[self.vector][slot, owner]] = 1
+            self._alone = held.sum(axis=0)[:, None] + np.cumsum(alone, axis=1)
+        found: NDArray[np.int64] = self._alone[query, survivors]
+        return found
 
 
 def _distinct_states(
@@ -562,9 +582,10 @@ class Scene:
         ).reshape(len(self.slot), width)[:, :-1]
         count = cross.ahead.sum(axis=0)[:, None] + np.cumsum(steps, axis=1)
 
-        reach = MARGIN / cross.days
-        first = np.searchsorted(grid, cross.x - reach, side="left")
-        last = np.searchsorted(grid, cross.x + reach, side="right")
+        with np.errstate(over="ignore", invalid="ignore"):  # as in crossings()
+            reach = MARGIN / cross.days
+            first = np.searchsorted(grid, cross.x - reach, side="left")
+            last = np.searchsorted(grid, cross.x + reach, side="right")
         for pair in np.flatnonzero(first < last).tolist():
             slot, column = int(cross.slot[pair]), int(cross.column[pair])
             for place in range(int(first[pair]), int(last[pair])):
@@ -599,11 +620,13 @@ class Scene:
         slot, column = np.nonzero(moves)
         base, days = own[column], older[slot, column]
         ratio = (self.fused[slot, column] - base) / base
+        with np.errstate(over="ignore", divide="ignore"):  # ages that are all but equal: never
+            x = np.log1p(ratio) / (math.log(2.0) * days)
         return Crossings(
             ahead=ahead,
             slot=slot,
             column=column,
-            x=np.log1p(ratio) / (math.log(2.0) * days),
+            x=x,
             days=np.abs(days),
             step=np.where(ahead[slot, column], -1.0, 1.0),
             close=np.nonzero(close & (own > 0)),
