@@ -84,13 +84,14 @@ class Replay:
         if missing:
             raise ValueError(f"the pool lacks {len(missing)} queries, {missing[0]!r} first")
         self.pool = pool
+        self.golden = golden
         self.judgments = Judgments(golden)
         self._pool_query = np.array([place[q] for q in golden.query_ids], np.intp)
         self._layouts: dict[int, Layout] = {}
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the pool out: workers replay the layouts that were prepared."""
-        return {**self.__dict__, "pool": None}
+        return {**self.__dict__, "pool": None, "golden": None}
 
     def layout(self, depth: int) -> Layout:
         """Return the pool's arrays at one depth, prepared once.
