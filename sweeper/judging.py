@@ -208,7 +208,7 @@ def _best_between(scene: Scene, half_lives: tuple[float, float]) -> NDArray[np.i
     # Running position after all changes at one x; the lowest of a column counts.
     running = position[column] + _cumulative(step, column)
     final = np.append((column[1:] != column[:-1]) | (x[1:] != x[:-1]), True)[: len(column)]
-    best = position.copy()
+    best: NDArray[np.int64] = position.copy()
     np.minimum.at(best, column[final], running[final])
     best[~scene.present[scene.slot, scene.column]] = ABSENT
     return best

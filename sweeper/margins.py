@@ -168,8 +168,12 @@ def _stops(curve: Curve, worse: NDArray[np.bool_], where: float) -> tuple[float,
     stop = np.append(start[1:], curve.high)
     last = np.append(curve.pieces.query[1:] != curve.pieces.query[:-1], True)
     stop[last] = curve.high
-    below = np.less(stop, where) if curve.right_closed else np.less_equal(stop, where)
-    above = np.greater_equal(start, where) if curve.right_closed else np.greater(start, where)
+    below: NDArray[np.bool_] = stop < where
+    above: NDArray[np.bool_] = start > where
+    if curve.right_closed:
+        above |= start == where
+    else:
+        below |= stop == where
     floor = curve.underflow[1] if curve.underflow is not None else curve.low
     return (
         float(stop[worse & below].max(initial=floor)),

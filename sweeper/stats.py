@@ -1,4 +1,4 @@
-"""Statistics of figures: how far a figure could be off, given how few questions it is the mean of."""
+"""Statistics of figures: how far a figure could be off, being the mean of few questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweeper.pools import FloatArray
 
 __all__ = ["Band", "bootstrap_curve"]
 
-_CELLS_AT_ONCE = 1 << 22
+_VALUES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,46 +61,91 @@ def bootstrap_curve(
     level = 0.95
     rng = np.random.default_rng(seed)
     n_cells, n_groups = curve.value.shape[:2]
-    skipped = (
-        n_cells
-        - 1
-        - int(
-            (curve.edges > (curve.underflow[1] if curve.underflow is not None else -np.inf)).sum()
-        )
-    )
-    values = curve.pieces.values[:, metric]
-    defined = ~np.isnan(values)
-    query, start = curve.pieces.query[defined], curve.pieces.start[defined]
-    change = values[defined].copy()
-    same = query[1:] == query[:-1]
-    change[1:][same] -= values[defined][:-1][same]
-    cell = np.searchsorted(curve.edges[skipped:], start, side="left") + 1
-    cell[np.isneginf(start)] = 0
-    n_kept = n_cells - skipped
-    low, high = np.full((n_cells, n_groups), np.nan), np.full((n_cells, n_groups), np.nan)
-    members = [np.unique(query[slice_of[query] == group]) for group in range(n_groups - 1)]
-    step = max(1, _CELLS_AT_ONCE // max(1, n_kept))
-    sums = [np.empty((n_samples, n_kept)) for _ in members]
-    for group, own in enumerate(members):
-        if not len(own):
-            continue
-        place = {int(q): number for number, q in enumerate(own)}
-        rows = np.flatnonzero(slice_of[query] == group)
-        column = np.array([place[int(q)] for q in query[rows]])
-        for first in range(0, n_samples, step):
-            size = min(step, n_samples - first)
-            drawn = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=size)
-            steps = np.zeros((size, n_kept))
-            weighted = drawn[:, column] * change[rows]
-            for sample in range(size):
-                steps[sample] = np.bincount(cell[rows], weights=weighted[sample], minlength=n_kept)
-            sums[group][first : first + size] = np.cumsum(steps, axis=1)
-        low[skipped:, group], high[skipped:, group] = _percentiles(sums[group] / len(own), level)
-    total = sum(len(own) for own in members)
-    if total:
-        together = sum(part for part, own in zip(sums, members, strict=True) if len(own))
-        low[skipped:, -1], high[skipped:, -1] = _percentiles(together / total, level)
+    steps = _steps_of(curve, metric)
+    low = np.full((n_cells, n_groups), np.nan)
+    high = low.copy()
+    slices = [_Resampled.draw(steps, slice_of, g, n_samples, rng) for g in range(n_groups - 1)]
+    n_total = sum(part.n_queries for part in slices)
+    width = max(1, _VALUES_AT_ONCE // n_samples)
+    for first in range(steps.first_cell, n_cells, width):
+        cells = slice(first, min(first + width, n_cells))
+        together = np.zeros((n_samples, cells.stop - first))
+        for group, part in enumerate(slices):
+            if part.n_queries:
+                sums = part.advance(first, cells.stop)
+                together += sums
+                low[cells, group], high[cells, group] = _percentiles(sums / part.n_queries, level)
+        if n_total:
+            low[cells, -1], high[cells, -1] = _percentiles(together / n_total, level)
     return Band(low, high, level)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CellSteps:
+    """Changes of single questions' values, by the cell in which they take effect."""
+
+    first_cell: int
+    query: NDArray[np.intp]
+    cell: NDArray[np.intp]
+    change: FloatArray
+
+
+def _steps_of(curve: Curve, metric: int) -> _CellSteps:
+    # The pieces begin beyond the half-lives at which scores underflow.
+    above = -np.inf if curve.underflow is None else curve.underflow[1]
+    first_cell = int((curve.edges <= above).sum())
+    defined = ~np.isnan(curve.pieces.values[:, metric])
+    values, query = curve.pieces.values[defined, metric], curve.pieces.query[defined]
+    change = values.copy()
+    same = query[1:] == query[:-1]
+    change[1:][same] -= values[:-1][same]
+    cell = np.searchsorted(curve.edges, curve.pieces.start[defined], side="left") + 1
+    cell = np.where(np.isneginf(curve.pieces.start[defined]), first_cell, cell)
+    order = np.argsort(cell, kind="stable")
+    return _CellSteps(first_cell, query[order], cell[order], change[order])
+
+
+class _Resampled:
+    """The sums of one slice's questions in every sample, cell after cell."""
+
+    def __init__(self, steps: _CellSteps, counts: NDArray[np.int64], own: NDArray[np.intp]) -> None:
+        mine = np.flatnonzero(np.isin(steps.query, own))
+        self.n_queries = len(own)
+        self._counts = counts
+        self._cell = steps.cell[mine]
+        self._change = steps.change[mine]
+        self._column = np.searchsorted(own, steps.query[mine])
+        self._sum = np.zeros(len(counts))
+
+    @classmethod
+    def draw(
+        cls,
+        steps: _CellSteps,
+        slice_of: NDArray[np.intp],
+        group: int,
+        n_samples: int,
+        rng: np.random.Generator,
+    ) -> _Resampled:
+        """Draw how often each question of a slice stands in each sample."""
+        own = np.unique(steps.query[slice_of[steps.query] == group])
+        if not len(own):
+            return cls(steps, np.zeros((n_samples, 0), np.int64), own)
+        counts = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=n_samples)
+        return cls(steps, counts, own)
+
+    def advance(self, first: int, stop: int) -> FloatArray:
+        """Return the sums in the cells from ``first`` to ``stop``, shape (n_samples, n)."""
+        begin, end = np.searchsorted(self._cell, [first, stop])
+        part = slice(int(begin), int(end))
+        moved = np.zeros((len(self._counts), stop - first))
+        weighted = self._counts[:, self._column[part]] * self._change[part]
+        cell = self._cell[part] - first
+        if len(cell):
+            starts = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
+            moved[:, cell[starts]] = np.add.reduceat(weighted, starts, axis=1)
+        sums: FloatArray = self._sum[:, None] + np.cumsum(moved, axis=1)
+        self._sum = sums[:, -1]
+        return sums
 
 
 def _percentiles(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,196 @@
+"""Why a row stands where it stands, and what would bring the expected one to the front."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sweeper.exact import Curve, exact_curve
+from sweeper.golden import GoldenSet, Key, Query
+from sweeper.knobs import Settings, Value
+from sweeper.metrics import parse_metric
+from sweeper.pools import VECTOR
+from sweeper.ranking import RankedRow, rank
+from sweeper.replay import Replay
+
+__all__ = ["Explanation", "Missing", "Remedy", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What one knob alone can do for a question, the others as they are.
+
+    Attributes
+    ----------
+    knob
+        Name of the knob.
+    position
+        The best first position of an expected key along the knob.
+    low, high
+        The nearest stretch of the knob's axis on which that position is reached; equal ends are a
+        single value, and ``None`` for both is the value that stands apart (off, none).
+    at
+        The end of that stretch which is nearer to the present value; ``None`` if it is reached now
+        or at the value that stands apart.
+    item_id, other_id
+        The expected row that moves there, and the row that it overtakes, where there is one.
+    """
+
+    knob: str
+    position: int
+    low: float | None
+    high: float | None
+    at: float | None
+    item_id: str | None
+    other_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An expected key that is not returned, and why.
+
+    ``reason`` is ``not retrieved`` (no channel holds it within depth), ``floor`` (only its cosine,
+    ``cosine``, found it and the floor cut it), or ``position`` (it stands at ``position``, beyond
+    the limit).
+    """
+
+    key: Key
+    reason: str
+    cosine: float | None = None
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One question under one settings."""
+
+    query: Query
+    settings: Settings
+    rows: tuple[RankedRow, ...]
+    missing: tuple[Missing, ...]
+    remedies: tuple[Remedy, ...]
+
+    @property
+    def first_position(self) -> int:
+        """Position of the first expected row; 0 if none is returned."""
+        found = [row.position for row in self.rows if row.key in self.query.expected]
+        return min(found, default=0)
+
+
+def explain(replay: Replay, query_id: str, settings: Settings) -> Explanation:
+    """Explain one question.
+
+    Parameters
+    ----------
+    replay
+        Pool and golden set.
+    query_id
+        A question of the golden set.
+    settings
+        The settings to explain it under.
+
+    Raises
+    ------
+    KeyError
+        If there is no such question.
+    """
+    query = next((q for q in replay.golden.queries if q.query_id == query_id), None)
+    if query is None:
+        raise KeyError(query_id)
+    pool = replay.pool
+    candidates = pool.candidates(pool.query_ids.index(query_id))
+    rows = rank(candidates, settings, channels=pool.channels)
+    every = rank(candidates, _uncut(settings), channels=pool.channels)
+    unfloored = rank(
+        candidates, _uncut(settings).with_values({"min_similarity": None}), channels=pool.channels
+    )
+    returned = {row.key for row in rows}
+    missing = tuple(
+        _missing(key, every, unfloored) for key in query.expected if key not in returned
+    )
+    remedies: tuple[Remedy, ...] = ()
+    first = min((row.position for row in rows if row.key in query.expected), default=0)
+    if query.answerable and first != 1:
+        alone = Replay(pool, GoldenSet((query,)), compiled=False)
+        remedies = tuple(_remedies(alone, settings, first))
+    return Explanation(query, settings, tuple(rows), missing, remedies)
+
+
+def _uncut(settings: Settings) -> Settings:
+    """Return the settings with the same depth and no limit on what is returned."""
+    return settings.with_values({"depth": settings.effective_depth, "limit": 2**31 - 1})
+
+
+def _missing(key: Key, every: Sequence[RankedRow], unfloored: Sequence[RankedRow]) -> Missing:
+    place = next((row.position for row in every if row.key == key), None)
+    if place is not None:
+        return Missing(key, "position", position=place)
+    cosine = next((row.values.get(VECTOR) for row in unfloored if row.key == key), None)
+    return Missing(key, "not retrieved") if cosine is None else Missing(key, "floor", cosine=cosine)
+
+
+def _remedies(replay: Replay, settings: Settings, now: int) -> list[Remedy]:
+    names = ["recency_half_life_days", "min_similarity", "rrf_k"]
+    names += [f"weights.{channel}" for channel in replay.pool.channels]
+    metrics = [parse_metric("mrr")]
+    found = []
+    for name in names:
+        curve = exact_curve(replay, settings, name, metrics)
+        remedy = _remedy(curve, replay, now)
+        if remedy is not None:
+            found.append(remedy)
+    return sorted(found, key=lambda item: item.position)
+
+
+def _remedy(curve: Curve, replay: Replay, now: int) -> Remedy | None:
+    """Return the best that a knob can do, if that is better than now."""
+    pieces = curve.pieces
+    position = np.where(pieces.first_position > 0, pieces.first_position, 1 << 24)
+    best = int(position.min())
+    name = curve.knob.name
+    for _, figures in curve.points:
+        reached = round(1 / float(figures[0, 0])) if figures[0, 0] > 0 else 1 << 24
+        if reached < min(best, now or 1 << 24):
+            return Remedy(name, reached, None, None, None, None, None)
+    if best >= (now or 1 << 24):
+        return None
+    present = _place(curve, curve.settings.get(name))
+    low = np.maximum(pieces.start, curve.low)
+    if curve.underflow is not None:
+        low = np.maximum(low, curve.underflow[1])
+    high = np.append(low[1:], curve.high)
+    reaching = np.flatnonzero(position == best)
+    gaps = [_gap(present, float(low[n]), float(high[n]), curve.knob.log_scale) for n in reaching]
+    chosen = int(reaching[int(np.argmin(gaps))])
+    upwards = present <= low[chosen]
+    at = float(low[chosen] if upwards else high[chosen])
+    steps = curve.steps.where(curve.steps.at == at)
+    towards = steps.where(steps.step < 0 if upwards else steps.step > 0)
+    item = other = None
+    layout = replay.layout(curve.settings.effective_depth)
+    if len(towards.at):
+        item = replay.pool.item_ids[layout.item[layout.target_slot[towards.target[0]], 0]]
+        if towards.other[0] >= 0 and len(towards.at) == 1:
+            other = replay.pool.item_ids[layout.item[towards.other[0], 0]]
+    if name == "rrf_k":  # an edge lies between two integers
+        low_k, high_k = math.ceil(low[chosen]), math.floor(high[chosen])
+        return Remedy(name, best, low_k, high_k, low_k if upwards else high_k, item, other)
+    return Remedy(name, best, float(low[chosen]), float(high[chosen]), at, item, other)
+
+
+def _place(curve: Curve, value: Value) -> float:
+    if curve.point(value) is not None or value is None:
+        return curve.high if curve.knob.name == "recency_half_life_days" else curve.low
+    return float(value)
+
+
+def _gap(present: float, low: float, high: float, log_scale: bool) -> float:
+    if low <= present <= high:
+        return 0.0
+    near = low if present < low else high
+    if log_scale and math.isfinite(present) and present > 0 and near > 0:
+        return abs(math.log(near / present))
+    return abs(near - present) if math.isfinite(present) else -near
