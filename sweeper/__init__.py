@@ -13,24 +13,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweeper.config import Config, load_config
-    from sweeper.corpus import Chunking, Corpus, Entry
-    from sweeper.cost import ranks_lost
-    from sweeper.engines import EmbeddedEngine, Engine, open_engine
-    from sweeper.errors import SweeperError
-    from sweeper.evaluate import Figures
-    from sweeper.formats import import_soat, read_corpus, read_golden, write_corpus, write_golden
-    from sweeper.golden import GoldenSet, Query
-    from sweeper.knobs import KNOBS, SearchSpace, Settings
-    from sweeper.metrics import METRICS, Metric, parse_metric
-    from sweeper.poolfile import read_pool, write_pool
-    from sweeper.pools import Candidate, Pool, QueryCandidates
-    from sweeper.ranking import RankedRow, rank
-    from sweeper.replay import Replay
-    from sweeper.report import write_report
-    from sweeper.results import Results, load
-    from sweeper.runs import Judgments, Positions, Run
-    from sweeper.sweep import Summary, plan_of, run_sweep
+    from sweeper.config import Config as Config, load_config as load_config
+    from sweeper.corpus import Chunking as Chunking, Corpus as Corpus, Entry as Entry
+    from sweeper.cost import ranks_lost as ranks_lost
+    from sweeper.engines import (
+        EmbeddedEngine as EmbeddedEngine,
+        Engine as Engine,
+        open_engine as open_engine,
+    )
+    from sweeper.errors import SweeperError as SweeperError
+    from sweeper.evaluate import Figures as Figures
+    from sweeper.formats import (
+        import_soat as import_soat,
+        read_corpus as read_corpus,
+        read_golden as read_golden,
+        write_corpus as write_corpus,
+        write_golden as write_golden,
+    )
+    from sweeper.golden import GoldenSet as GoldenSet, Query as Query
+    from sweeper.knobs import KNOBS as KNOBS, SearchSpace as SearchSpace, Settings as Settings
+    from sweeper.metrics import METRICS as METRICS, Metric as Metric, parse_metric as parse_metric
+    from sweeper.poolfile import read_pool as read_pool, write_pool as write_pool
+    from sweeper.pools import (
+        Candidate as Candidate,
+        Pool as Pool,
+        QueryCandidates as QueryCandidates,
+    )
+    from sweeper.ranking import RankedRow as RankedRow, rank as rank
+    from sweeper.replay import Replay as Replay
+    from sweeper.report import write_report as write_report
+    from sweeper.results import Results as Results, load as load
+    from sweeper.runs import Judgments as Judgments, Positions as Positions, Run as Run
+    from sweeper.sweep import Summary as Summary, plan_of as plan_of, run_sweep as run_sweep
 
 # Modules are imported when one of their names is first used, so that `import sweeper` costs little.
 _HOME = {
