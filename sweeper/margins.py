@@ -158,7 +158,7 @@ def _worse_pieces(curve: Curve, reference: FloatArray) -> NDArray[np.bool_]:
     counted = [place for place, m in enumerate(curve.metrics) if m.larger_is_better]
     values = curve.pieces.values[:, counted]
     before = reference[curve.pieces.query][:, counted]
-    worse: NDArray[np.bool_] = (values < before).any(axis=1)
+    worse: NDArray[np.bool_] = np.asarray(values < before).any(axis=1)
     return worse
 
 

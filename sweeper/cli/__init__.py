@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeper.cli import check, console, cost, importing, init, plot, run, show
+from sweeper.cli import check, console, cost, curve, explain, importing, init, plot, run, show
 from sweeper.cli.list import list_sweeps
 from sweeper.errors import SweeperError
 
@@ -27,6 +27,8 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("run", run.run),
     ("show", show.show),
     ("plot", plot.plot),
+    ("curve", curve.curve),
+    ("explain", explain.explain),
     ("list", list_sweeps),
     ("cost", cost.cost),
 )

@@ -8,6 +8,7 @@ returns the Axes; it never shows, never saves and never touches pyplot or global
 from sweeper.plots.curve import plot_knob_curve
 from sweeper.plots.heatmap import plot_heatmap
 from sweeper.plots.saving import save
+from sweeper.plots.staircase import plot_staircase
 from sweeper.plots.style import PALETTE, figure_label
 from sweeper.plots.tradeoff import plot_tradeoff
 
@@ -16,6 +17,7 @@ __all__ = [
     "figure_label",
     "plot_heatmap",
     "plot_knob_curve",
+    "plot_staircase",
     "plot_tradeoff",
     "save",
 ]

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sweeper.golden import OVERALL
 from sweeper.knobs import Knob, Value
-from sweeper.plots.placement import spread
+from sweeper.plots.lines import OVERALL_LOOK, LineEnd, Look, look_of, name_ends
 from sweeper.plots.style import (
     CURRENT,
     INK,
-    PALETTE,
     SMALL,
     as_value,
     figure_label,
     figure_scale,
-    fold,
     is_off,
     knob_label,
-    lay_out,
     left_out,
     light_grid,
     new_axes,
@@ -35,19 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_knob_curve"]
 
-# Shape and size in points; the sizes make their areas look alike.
-_MARKERS: tuple[tuple[str, float], ...] = (
-    ("o", 5.5),
-    ("s", 5.2),
-    ("D", 5.2),
-    ("^", 6.5),
-    ("v", 6.5),
-    ("P", 7.0),
-    ("X", 7.0),
-    ("*", 9.5),
-    ("<", 6.5),
-    (">", 6.5),
-)
 _MANY = 25  # points of a line beyond which only some carry a marker
 
 _Points: TypeAlias = list[tuple[float, float]]
@@ -103,12 +86,12 @@ def plot_knob_curve(
     ends = []
     for name in names:
         line = sorted((axis.place(value), figure) for own, value, figure in known if own == name)
-        look = _OVERALL if name == OVERALL else _look(slices.index(name))
+        look = OVERALL_LOOK if name == OVERALL else look_of(slices.index(name))
         _draw_line(ax, name, look, line, axis.break_at)
-        ends.append(_End(name, look, *line[-1]))
+        ends.append(LineEnd(name, look, *line[-1]))
     figure_scale(ax, "y", [figure for _, _, figure in known])
     axis.dress(ax, current)
-    _name_ends(ax, ends)
+    name_ends(ax, ends)
     return ax
 
 
@@ -204,26 +187,7 @@ def _with_room(places: Mapping[float, str], first: float, width: float) -> list[
     return sorted(kept)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    colour: str
-    marker: str
-    size: float
-    width: float = 1.5
-    dashes: str = "-"
-    layer: int = 3
-
-
-_OVERALL = _Look("black", "o", 3.5, width=2.0, dashes="--", layer=4)
-
-
-def _look(number: int) -> _Look:
-    """Return colour and marker of a slice; they repeat together only after 40 slices."""
-    marker, size = _MARKERS[number % len(_MARKERS)]
-    return _Look(PALETTE[number % len(PALETTE)], marker, size)
-
-
-def _draw_line(ax: Axes, name: str, look: _Look, line: _Points, break_at: float | None) -> None:
+def _draw_line(ax: Axes, name: str, look: Look, line: _Points, break_at: float | None) -> None:
     """Draw one slice: its points as one artist that carries the name, then the lines between."""
     markers: dict[str, Any] = {"marker": look.marker, "markersize": look.size}
     ax.plot(
@@ -255,82 +219,3 @@ def _draw_line(ax: Axes, name: str, look: _Look, line: _Points, break_at: float 
                 label="_",
                 zorder=look.layer,
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The right end of a line, where its name goes."""
-
-    name: str
-    look: _Look
-    x: float
-    y: float
-
-
-_NAMES_AT = 1.035  # in widths of the axes
-
-
-def _name_ends(ax: Axes, ends: Sequence[_End]) -> None:
-    """Write each slice's name beside the end of its line, moved apart where they would collide."""
-    texts = [fold(end.name, 24, 2) for end in ends]
-    unit = lay_out(ax)
-    height = ax.get_window_extent().height / unit
-    sizes = [(text.count("\n") + 1) * SMALL * 1.25 + 2 for text in texts]
-    if sum(sizes) > height * 1.05:
-        columns = math.ceil(len(ends) / 20)
-        ax.legend(
-            loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=SMALL, ncols=columns
-        )
-        return
-    low, high = ax.get_ylim()
-    wanted = [(end.y - low) / (high - low) * height for end in ends]
-    places = spread(wanted, sizes, 0.0, height)
-    for end, text, at in zip(ends, texts, places, strict=True):
-        _write_name(ax, end, text, at / height)
-
-
-def _write_name(ax: Axes, end: _End, text: str, at: float) -> None:
-    """Write one name, with the line's own marker before it and a thin line to the line's end."""
-    overall = end.name == OVERALL
-    ax.annotate(
-        "",
-        (end.x, end.y),
-        xytext=(_NAMES_AT, at),
-        textcoords="axes fraction",
-        arrowprops={
-            "arrowstyle": "-",
-            "color": end.look.colour,
-            "linewidth": 0.7,
-            "shrinkA": 2,
-            "shrinkB": 2,
-        },
-        annotation_clip=False,
-        zorder=2,
-    )
-    ax.plot(
-        [_NAMES_AT],
-        [at],
-        transform=ax.transAxes,
-        clip_on=False,
-        color=end.look.colour,
-        marker="_" if overall else end.look.marker,
-        markersize=9 if overall else end.look.size,
-        markeredgewidth=2 if overall else 0.5,
-        markeredgecolor=end.look.colour if overall else "white",
-        linestyle="",
-        label="_",
-    )
-    ax.annotate(
-        text,
-        (_NAMES_AT, at),
-        xycoords="axes fraction",
-        xytext=(7, 0),
-        textcoords="offset points",
-        va="center",
-        ha="left",
-        fontsize=SMALL,
-        color=INK,
-        fontweight="bold" if overall else "normal",
-        parse_math=False,
-        annotation_clip=False,
-    )

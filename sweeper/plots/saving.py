@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["save"]
 
-_FORMATS: dict[str, dict[str, Any]] = {"png": {"dpi": 160}, "svg": {"metadata": {"Date": None}}}
+_PNG_DPI = 160
+_PNG_EFFORT = 1  # zlib: a third of the default's time for an eighth more bytes
 
 
 def save(plot: Axes | Figure, path_stem: str | Path) -> list[Path]:
@@ -41,14 +42,38 @@ def save(plot: Axes | Figure, path_stem: str | Path) -> list[Path]:
     figure = plot if isinstance(plot, Figure) else plot.get_figure(root=True)
     assert isinstance(figure, Figure)
     stem = Path(path_stem)
-    written = []
     # Without a salt the ids inside an SVG are random.
     with matplotlib.rc_context({"svg.hashsalt": "sweeper"}), warnings.catch_warnings():
         ignore_missing_glyphs()
-        for kind, options in _FORMATS.items():
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, **options)
-            path = stem.with_name(f"{stem.name}.{kind}")
-            write_atomically(path, buffer.getvalue())
-            written.append(path)
+        images = _images(figure)
+    written = []
+    for kind, data in images.items():
+        path = stem.with_name(f"{stem.name}.{kind}")
+        write_atomically(path, data)
+        written.append(path)
     return written
+
+
+def _images(figure: Figure) -> dict[str, bytes]:
+    """Draw a figure once per format.
+
+    ``Figure.savefig`` lays a figure out and draws it twice per format, a third of the time of a
+    small sweep. Here the layout of the PNG serves for both.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    canvas, dpi, layout = figure.canvas, figure.dpi, figure.get_layout_engine()
+    png, svg = io.BytesIO(), io.BytesIO()
+    try:
+        figure.set_dpi(_PNG_DPI)
+        agg: Any = FigureCanvasAgg(figure)  # its printing is not typed
+        agg.print_png(png, pil_kwargs={"compress_level": _PNG_EFFORT})
+        figure.set_layout_engine("none")
+        vectors: Any = FigureCanvasSVG(figure)
+        vectors.print_svg(svg, metadata={"Date": None})
+    finally:
+        figure.set_layout_engine(layout)
+        figure.set_dpi(dpi)
+        figure.set_canvas(canvas)
+    return {"png": png.getvalue(), "svg": svg.getvalue()}

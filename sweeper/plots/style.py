@@ -92,6 +92,7 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def figure_of(ax: Axes) -> Figure | SubFigure:
+    """Return the figure that Axes belong to."""
     figure = ax.get_figure(root=True)
     assert figure is not None, "Axes belong to a figure"
     return figure
@@ -119,6 +120,7 @@ def ignore_missing_glyphs() -> None:
 
 
 def light_grid(ax: Axes) -> None:
+    """Draw a quiet grid behind the data and drop the upper and right frame."""
     ax.grid(visible=True, color="#e6e6e6", linewidth=0.7)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
@@ -155,6 +157,7 @@ def set_figure_limits(
 
 
 def say_empty(ax: Axes) -> None:
+    """Say that there is nothing to draw, instead of an empty frame."""
     ax.text(0.5, 0.5, "no figures to draw", transform=ax.transAxes, ha="center", color=QUIET_INK)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -171,6 +174,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def one_line(text: str) -> str:
+    """Return text without control characters and line breaks."""
     return _CONTROL.sub(" ", text)
 
 
