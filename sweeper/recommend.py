@@ -1,16 +1,308 @@
-"""Which trials are worth a look: feasibility and the Pareto front."""
+"""From figures to a setting: the Pareto front, and a pick that says how sure it is.
+
+A pick is computed from per-question values alone, so that the whole of it can be repeated on part
+of the questions (cross-validation).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.constraints import Constraint, Objective, split_address
+from sweeper.evaluate import exact_sums
+from sweeper.golden import OVERALL
 from sweeper.knobs import Settings, knob
+from sweeper.paired import MaxT, max_t_test
 from sweeper.pools import FloatArray
 
-__all__ = ["distances", "pareto_front"]
+__all__ = [
+    "Choice",
+    "CrossValidated",
+    "Policy",
+    "Scores",
+    "choose",
+    "cross_validate",
+    "distances",
+    "pareto_front",
+]
+
+Policy = Literal["supported", "best", "dominant"]
+
+_LEVEL = 0.05
+_FOLDS = 10
+_FEWEST = 6
+"""Questions of an objective's slice below which folds would hold none or one of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Per-question values of every trial, for the figures that a pick reads.
+
+    Attributes
+    ----------
+    values
+        Metric name to values of shape (n_trials, n_queries); NaN where undefined.
+    slices, slice_of
+        Slice names, and each question's slice.
+    """
+
+    values: dict[str, FloatArray]
+    slices: tuple[str, ...]
+    slice_of: NDArray[np.intp]
+
+    def rows(self, address: str) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Return a figure's values, shape (n_trials, n), and the questions that they belong to."""
+        group, metric = split_address(address)
+        table = self.values[str(metric)]
+        member = np.ones(len(self.slice_of), bool)
+        if group != OVERALL:
+            member = self.slice_of == self.slices.index(group)
+        queries = np.flatnonzero(member & ~np.isnan(table[0]))
+        return table[:, queries], queries
+
+    def figure(self, address: str) -> FloatArray:
+        """Return a figure of every trial, shape (n_trials,); NaN if it has no questions."""
+        rows, queries = self.rows(address)
+        if not len(queries):
+            return np.full(len(rows), np.nan)
+        sums: FloatArray = exact_sums(rows, np.ones((len(queries), 1)))[:, 0] / len(queries)
+        return sums
+
+    def of(self, queries: NDArray[np.intp]) -> Scores:
+        """Return the scores of some questions."""
+        return Scores(
+            {name: table[:, queries] for name, table in self.values.items()},
+            self.slices,
+            self.slice_of[queries],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What a policy chooses.
+
+    Attributes
+    ----------
+    trial
+        Index of the choice; the current one where nothing else is chosen.
+    best
+        The best feasible trial; ``None`` if none is feasible.
+    equals
+        Feasible trials with the same figures of all objectives as ``best``.
+    feasible : shape (n_trials,)
+    dominant
+        The best trial that no question answers worse than today's and some answer better, if any.
+    test
+        Max-T test of the first objective against the current setting.
+    """
+
+    trial: int
+    best: int | None
+    equals: tuple[int, ...]
+    feasible: NDArray[np.bool_]
+    dominant: int | None
+    test: MaxT
+
+    @property
+    def supported(self) -> bool:
+        """Whether the best feasible trial's gain is more than luck over all trials gives."""
+        return self.best is not None and float(self.test.p_value[self.best]) <= _LEVEL
+
+
+def choose(
+    scores: Scores,
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+    *,
+    current: int,
+    preference: Sequence[tuple[float, ...]],
+    policy: Policy,
+    seed: int,
+    n_permutations: int = 9_999,
+) -> Choice:
+    """Choose a trial.
+
+    Parameters
+    ----------
+    scores
+        Values of every trial; the current setting is one of them.
+    objectives
+        The first decides, the next break ties.
+    constraints
+        Bounds that a trial must meet.
+    current
+        Index of the setting that runs today.
+    preference : length n_trials
+        Among trials with equal objectives the lowest is taken.
+    policy
+        ``supported``: the best feasible trial if the max-T test of the first objective has
+        p <= 0.05, else today's setting. ``best``: the best feasible trial. ``dominant``: the best
+        trial that answers no question worse, else today's setting.
+    seed
+        Seeds the test.
+    n_permutations
+        Of the test.
+    """
+    feasible = np.ones(len(next(iter(scores.values.values()))), bool)
+    for constraint in constraints:
+        figure = scores.figure(constraint.address)
+        feasible &= np.array([constraint.holds(f, float(figure[current])) for f in figure.tolist()])
+    gains = np.stack(
+        [[item.gain(v) for v in scores.figure(item.address).tolist()] for item in objectives],
+        axis=1,
+    )
+    test = max_t_test(
+        _differences(scores, objectives[0], current), seed=seed, n_permutations=n_permutations
+    )
+    best, equals = _best(gains, feasible, preference)
+    better, worse = _moved(scores, current)
+    clean = (worse == 0) & (better > 0)
+    dominant, _ = _best(gains, clean, preference)
+    trial = current
+    if policy == "best" and best is not None:
+        trial = best
+    elif policy == "dominant" and dominant is not None:
+        trial = dominant
+    elif policy == "supported" and best is not None and float(test.p_value[best]) <= _LEVEL:
+        trial = best
+    return Choice(trial, best, equals, feasible, dominant, test)
+
+
+def _differences(scores: Scores, objective: Objective, current: int) -> FloatArray:
+    rows, _ = scores.rows(objective.address)
+    sign = 1.0 if objective.direction == "maximize" else -1.0
+    differences: FloatArray = sign * (rows - rows[current])
+    return differences
+
+
+def _best(
+    gains: FloatArray, allowed: NDArray[np.bool_], preference: Sequence[tuple[float, ...]]
+) -> tuple[int | None, tuple[int, ...]]:
+    candidates = [n for n in np.flatnonzero(allowed).tolist() if gains[n, 0] > -math.inf]
+    if not candidates:
+        return None, ()
+    top = max(tuple(gains[n].tolist()) for n in candidates)
+    equals = [n for n in candidates if tuple(gains[n].tolist()) == top]
+    equals.sort(key=lambda n: preference[n])
+    return equals[0], tuple(equals)
+
+
+def _moved(scores: Scores, current: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how many questions each trial answers better and worse than the current one."""
+    tables = list(scores.values.values())
+    rises = np.zeros(tables[0].shape, bool)
+    falls = np.zeros(tables[0].shape, bool)
+    for table in tables:
+        rises |= table > table[current]
+        falls |= table < table[current]
+    return (rises & ~falls).sum(axis=1), falls.sum(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidated:
+    """What the whole pick is worth on questions that did not choose it.
+
+    Attributes
+    ----------
+    figure
+        The first objective, each question answered by the pick of the other folds; the mean over
+        repeats.
+    current
+        The current setting's figure.
+    spread
+        Least and greatest over repeats; not an interval.
+    n_folds, n_repeats
+    kept
+        Share of the folds in which today's setting was kept.
+    """
+
+    figure: float
+    current: float
+    spread: tuple[float, float]
+    n_folds: int
+    n_repeats: int
+    kept: float
+
+
+def cross_validate(
+    scores: Scores,
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+    *,
+    current: int,
+    preference: Sequence[tuple[float, ...]],
+    policy: Policy,
+    seed: int,
+    n_repeats: int = 5,
+) -> CrossValidated | None:
+    """Repeat the whole pick on part of the questions and score it on the rest.
+
+    Folds are stratified by slice; there are as many as the smallest slice named by an objective or
+    a constraint has questions, at most 10.
+
+    Returns
+    -------
+    CrossValidated or None
+        ``None`` if an objective's slice has fewer than 6 questions.
+
+    References
+    ----------
+    Stone, JRSS B 36(2), 1974. Varma, Simon, BMC Bioinformatics 7:91, 2006 (the selection belongs
+    inside the folds).
+    """
+    named = [*(item.address for item in objectives), *(item.address for item in constraints)]
+    sizes = [len(scores.rows(address)[1]) for address in named]
+    if min(len(scores.rows(item.address)[1]) for item in objectives) < _FEWEST:
+        return None
+    n_folds = max(2, min([_FOLDS, *(size for size in sizes if size > 1)]))
+    rows, queries = scores.rows(objectives[0].address)
+    place = np.full(len(scores.slice_of), -1)
+    place[queries] = np.arange(len(queries))
+    figures, kept = [], 0
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([seed, repeat])
+        fold = _folds(scores.slice_of, n_folds, rng)
+        total = 0.0
+        for number in range(n_folds):
+            choice = choose(
+                scores.of(np.flatnonzero(fold != number)),
+                objectives,
+                constraints,
+                current=current,
+                preference=preference,
+                policy=policy,
+                seed=seed,
+                n_permutations=999,
+            )
+            kept += choice.trial == current
+            held_out = place[np.flatnonzero(fold == number)]
+            total += float(rows[choice.trial, held_out[held_out >= 0]].sum())
+        figures.append(total / len(queries))
+    return CrossValidated(
+        figure=float(np.mean(figures)),
+        current=float(rows[current].mean()),
+        spread=(min(figures), max(figures)),
+        n_folds=n_folds,
+        n_repeats=n_repeats,
+        kept=kept / (n_folds * n_repeats),
+    )
+
+
+def _folds(slice_of: NDArray[np.intp], n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Deal the questions of each slice to the folds in turn."""
+    fold = np.empty(len(slice_of), np.intp)
+    start = 0
+    for group in np.unique(slice_of):
+        own = rng.permutation(np.flatnonzero(slice_of == group))
+        fold[own] = (np.arange(len(own)) + start) % n_folds
+        start += len(own)
+    return fold
 
 
 def pareto_front(gains: FloatArray, preference: Sequence[tuple[float, ...]]) -> list[int]:
