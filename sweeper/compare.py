@@ -1,16 +1,163 @@
-"""Reference against challenger, question by question."""
+"""Reference against challenger, per slice and metric and question by question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sweeper.golden import OVERALL
+from sweeper.intervals import Interval95, mean_interval
 from sweeper.metrics import Metric
+from sweeper.paired import questions_to_resolve, sign_flip_test
+from sweeper.pools import FloatArray
 from sweeper.runs import Positions
 
-__all__ = ["Tally", "tally"]
+__all__ = ["Difference", "Tally", "compare_values", "holm", "tally"]
+
+Finding = Literal["better", "worse", "same", "not distinguishable", "unresolvable"]
+
+_LEVEL = 0.05
+_RESOLVED = 0.02
+"""Difference for which the number of questions needed is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One slice and metric of a comparison.
+
+    Attributes
+    ----------
+    baseline, challenger
+        Means over the questions that both have.
+    interval
+        95%, of the mean difference.
+    p_value
+        Two-sided sign-flip test, corrected over the comparison by Holm's rule.
+    finding
+        ``same``: no question differs. ``unresolvable``: so few differ that no outcome could be
+        significant. ``better`` and ``worse`` need p <= 0.05.
+    n_queries, n_differ
+    needed
+        About how many questions would resolve a difference of 0.02; ``None`` if nothing is known
+        of the spread.
+    """
+
+    slice: str
+    metric: str
+    baseline: float
+    challenger: float
+    interval: Interval95 | None
+    p_value: float
+    finding: Finding
+    n_queries: int
+    n_differ: int
+    needed: int | None
+
+    @property
+    def difference(self) -> float:
+        return self.challenger - self.baseline
+
+
+def compare_values(
+    baseline: Mapping[str, FloatArray],
+    challenger: Mapping[str, FloatArray],
+    slices: Sequence[str],
+    slice_of: NDArray[np.intp],
+    *,
+    seed: int,
+) -> tuple[Difference, ...]:
+    """Compare two sides over the same questions, per slice and overall.
+
+    Parameters
+    ----------
+    baseline, challenger
+        Metric name to values of shape (n_queries,); NaN where undefined.
+    slices
+        Names.
+    slice_of : shape (n_queries,)
+        Index into ``slices``.
+    seed
+        Of tests and intervals.
+
+    References
+    ----------
+    Smucker, Allan, Carterette, CIKM 2007 (paired tests for retrieval). Holm, Scandinavian Journal
+    of Statistics 6(2), 1979.
+    """
+    found: list[Difference] = []
+    for group in (*slices, OVERALL):
+        member = np.ones(len(slice_of), bool)
+        if group != OVERALL:
+            member = slice_of == list(slices).index(group)
+        for metric, before in baseline.items():
+            after = challenger[metric]
+            chosen = np.flatnonzero(member & ~np.isnan(before) & ~np.isnan(after))
+            if len(chosen):
+                own = slice_of[chosen]
+                strata = [
+                    after[chosen[own == s]] - before[chosen[own == s]] for s in np.unique(own)
+                ]
+                found.append(
+                    _difference(group, metric, before[chosen], after[chosen], strata, seed)
+                )
+    corrected = holm([item.p_value for item in found])
+    return tuple(_concluded(item, p) for item, p in zip(found, corrected, strict=True))
+
+
+def _difference(
+    group: str,
+    metric: str,
+    before: FloatArray,
+    after: FloatArray,
+    strata: Sequence[FloatArray],
+    seed: int,
+) -> Difference:
+    change = after - before
+    test = sign_flip_test(change, seed=seed)
+    finding: Finding = "same"
+    if test.n_differ:
+        finding = "not distinguishable" if test.resolvable else "unresolvable"
+    return Difference(
+        slice=group,
+        metric=metric,
+        baseline=math.fsum(before) / len(before),
+        challenger=math.fsum(after) / len(after),
+        interval=mean_interval(strata, seed=seed, bounds=(-1.0, 1.0)),
+        p_value=test.p_value,
+        finding=finding,
+        n_queries=len(change),
+        n_differ=test.n_differ,
+        needed=questions_to_resolve(change, _RESOLVED),
+    )
+
+
+def _concluded(item: Difference, p_value: float) -> Difference:
+    finding = item.finding
+    if finding == "not distinguishable" and p_value <= _LEVEL:
+        finding = "better" if item.difference > 0 else "worse"
+    return replace(item, p_value=p_value, finding=finding)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number, step-down.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda n: p_values[n])
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for place, number in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[number]))
+        adjusted[number] = highest
+    return adjusted
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sweeper.cli import check, console, cost, curve, explain, importing, init, plot, run, show
+from sweeper.cli import (
+    check,
+    compare,
+    console,
+    cost,
+    curve,
+    explain,
+    gate,
+    importing,
+    init,
+    pick,
+    plot,
+    run,
+    show,
+)
 from sweeper.cli.list import list_sweeps
 from sweeper.errors import SweeperError
 
@@ -28,6 +42,9 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("show", show.show),
     ("plot", plot.plot),
     ("curve", curve.curve),
+    ("compare", compare.compare),
+    ("pick", pick.pick),
+    ("gate", gate.gate),
     ("explain", explain.explain),
     ("list", list_sweeps),
     ("cost", cost.cost),

@@ -1,0 +1,153 @@
+"""``sweep compare``: two trials, two sweeps, or a trial and a baseline file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sweeper.cli import console
+from sweeper.cli.run import ResultsFolder
+from sweeper.errors import InputError
+
+if TYPE_CHECKING:
+    from sweeper.comparison import Comparison, Side
+
+__all__ = ["compare"]
+
+
+def compare(
+    baseline: Annotated[
+        str, typer.Argument(help="A trial (name#7, name/id#current) or a baseline.json.")
+    ],
+    challenger: Annotated[str, typer.Argument(help="A trial; a sweep alone means its current.")],
+    group: Annotated[
+        str | None, typer.Option("--slice", help="One slice.", metavar="SLICE")
+    ] = None,
+    top: Annotated[int, typer.Option(help="Questions to list.")] = 10,
+    results: ResultsFolder = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Compare two settings per slice, with intervals and tests, and question by question.
+
+    For example: sweep compare recency#current recency#61
+    """
+    from sweeper.comparison import compare_trials, compare_with_baseline
+    from sweeper.gates import read_baseline
+
+    if top < 0:
+        raise InputError(f"--top: must be at least 0, got {top}.")
+    second = side(challenger, results)
+    if baseline.endswith(".json"):
+        found = compare_with_baseline(read_baseline(baseline), baseline, second)
+    else:
+        found = compare_trials(side(baseline, results), second)
+    if json:
+        console.print_json("sweep.compare/1", _document(found))
+        return
+    _print(found, group, top, markdown, tested=not baseline.endswith(".json"))
+
+
+def side(text: str, root: Path) -> Side:
+    """Return the trial that a text such as ``recency#7`` names; a sweep alone means its current."""
+    from sweeper.comparison import Side
+    from sweeper.results import load
+
+    address, _, number = text.partition("#")
+    found = load(address, root=root)
+    return Side(found, found.trial(number or "current"))
+
+
+def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, tested: bool) -> None:
+    for text in found.changed:
+        console.emit(f"Note: {text}.")
+    if found.missing:
+        named = ", ".join(found.missing[:5])
+        console.emit(f"Note: {len(found.missing)} questions are on one side only: {named}.")
+    rows = [
+        (
+            item.slice,
+            item.metric,
+            item.baseline,
+            item.challenger,
+            item.difference,
+            _range(item.interval),
+            item.p_value if tested else None,
+            item.finding if tested else "-",
+        )
+        for item in found.differences
+        if group in (None, item.slice)
+    ]
+    columns = (
+        console.Column("slice"),
+        console.Column("metric"),
+        console.Column("before", "right", console.decimals(3), key="baseline"),
+        console.Column("after", "right", console.decimals(3), key="challenger"),
+        console.Column("change", "right", _signed),
+        console.Column("95%", "right", key="interval"),
+        console.Column("p", "right", _p_value),
+        console.Column("finding"),
+    )
+    title = f"{found.baseline} against {found.challenger}"
+    console.print_table(columns, rows, title=title, markdown=markdown)
+    if tested:
+        console.emit("p: sign-flip test, corrected over this table. unresolvable: too few")
+        console.emit("questions differ for any outcome to be significant.")
+    moved = [item for item in found.moved if group in (None, item.slice)]
+    if not moved or not top:
+        return
+    console.emit()
+    console.print_table(
+        (
+            console.Column("question"),
+            console.Column("slice"),
+            console.Column("from", "right", _position),
+            console.Column("to", "right", _position),
+            console.Column("expected"),
+            console.Column("now before it"),
+        ),
+        [
+            (
+                item.query_id,
+                item.slice,
+                item.before,
+                item.after,
+                ", ".join(item.expected[:2]),
+                ", ".join(item.overtook[:2]) + (" ..." if len(item.overtook) > 2 else ""),
+            )
+            for item in moved[:top]
+        ],
+        title=f"Questions that moved most ({len(moved)} moved)",
+        markdown=markdown,
+    )
+
+
+def _range(interval: Any) -> str:
+    return "-" if interval is None else f"{interval.low:+.3f} {interval.high:+.3f}"
+
+
+def _signed(value: float) -> str:
+    return "=" if value == 0 else f"{value:+.3f}"
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _position(value: int) -> str:
+    return str(value) if value else "-"
+
+
+def _document(found: Comparison) -> dict[str, object]:
+    return {
+        "baseline": found.baseline,
+        "challenger": found.challenger,
+        "changed": found.changed,
+        "missing": found.missing,
+        "differences": found.differences,
+        "moved": found.moved,
+    }

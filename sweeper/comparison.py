@@ -1,0 +1,227 @@
+"""Two trials, or a trial and a baseline file: what changed, and for which questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sweeper.compare import Difference, compare_values
+from sweeper.gates import Baseline
+from sweeper.golden import Key
+from sweeper.pools import FloatArray
+from sweeper.ranking import RankedRow, rank
+from sweeper.results import Results
+
+__all__ = ["Comparison", "Moved", "Side", "compare_trials", "compare_with_baseline"]
+
+_SEED = 19_930_101
+_MOVED_EXPLAINED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One trial of a finished sweep."""
+
+    results: Results
+    trial: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.results.address}#{self.trial}"
+
+    def rows(self, query_id: str) -> list[RankedRow]:
+        """Return the trial's ranking of one question."""
+        pool = self.results.pool
+        return rank(
+            pool.candidates(pool.query_ids.index(query_id)),
+            self.results.settings[self.trial],
+            channels=pool.channels,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A question whose answer stands elsewhere; position 0 is absent.
+
+    ``overtook`` are the keys that stand before the answer now and did not before.
+    """
+
+    query_id: str
+    slice: str
+    text: str
+    expected: tuple[Key, ...]
+    before: int
+    after: int
+    overtook: tuple[Key, ...]
+
+    @property
+    def gain(self) -> float:
+        """Change of the reciprocal rank."""
+        return _reciprocal(self.after) - _reciprocal(self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two sides.
+
+    Attributes
+    ----------
+    changed
+        What else differs than the settings: golden set, corpus, engine.
+    missing
+        Questions that only one side has; they are left out.
+    differences
+        Per slice and metric; without tests where a side has figures alone.
+    moved
+        Questions whose answer moved, the greatest change first.
+    """
+
+    baseline: str
+    challenger: str
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    moved: tuple[Moved, ...]
+
+
+def compare_trials(baseline: Side, challenger: Side, *, seed: int = _SEED) -> Comparison:
+    """Compare two trials question by question, joined by question id.
+
+    Parameters
+    ----------
+    baseline, challenger
+        Of one sweep or of two.
+    seed
+        Of tests and intervals.
+    """
+    ids = _common_ids(baseline, challenger)
+    metrics = [
+        str(metric)
+        for metric in baseline.results.metrics
+        if metric.larger_is_better and metric in challenger.results.metrics
+    ]
+    before = _values(baseline, ids, metrics)
+    after = _values(challenger, ids, metrics)
+    queries = {q.query_id: q for q in challenger.results.golden.queries}
+    slices = tuple(dict.fromkeys(queries[query_id].slice for query_id in ids))
+    slice_of = np.array([slices.index(queries[query_id].slice) for query_id in ids], np.intp)
+    known = set(ids)
+    either = [*baseline.results.golden.query_ids, *challenger.results.golden.query_ids]
+    return Comparison(
+        baseline=baseline.address,
+        challenger=challenger.address,
+        changed=_changed(baseline.results, challenger.results),
+        missing=tuple(dict.fromkeys(q for q in either if q not in known)),
+        differences=compare_values(before, after, slices, slice_of, seed=seed),
+        moved=_moved(baseline, challenger, ids),
+    )
+
+
+def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Comparison:
+    """Compare a trial with the figures of a baseline file.
+
+    Where the file has first positions, questions are compared; figures have no tests.
+    """
+    results = challenger.results
+    figures = results.figures
+    own = figures[figures["trial_id"] == results.trials["trial_id"].iloc[challenger.trial]]
+    differences = tuple(
+        Difference(
+            slice=str(row.slice),
+            metric=str(row.metric),
+            baseline=baseline.figures[str(row.slice)][str(row.metric)],
+            challenger=float(row.value),
+            interval=None,
+            p_value=1.0,
+            finding="not distinguishable",
+            n_queries=int(row.n_queries),
+            n_differ=0,
+            needed=None,
+        )
+        for row in own.itertuples()
+        if str(row.metric) in baseline.figures.get(str(row.slice), {})
+    )
+    table = results.per_query(challenger.trial)
+    positions = dict(zip(table["query_id"], table["first_position"].tolist(), strict=True))
+    queries = {q.query_id: q for q in results.golden.queries}
+    moved = [
+        Moved(q, queries[q].slice, queries[q].text, queries[q].expected, before, positions[q], ())
+        for q, before in baseline.first_positions.items()
+        if q in positions and positions[q] != before
+    ]
+    changed = []
+    for name, theirs, ours in (
+        ("golden set", baseline.golden, results.manifest["golden"]["digest"]),
+        ("corpus", baseline.corpus, results.manifest["corpus"]["digest"]),
+    ):
+        if theirs is not None and theirs != ours:
+            changed.append(f"the {name} changed")
+    return Comparison(
+        baseline=path,
+        challenger=challenger.address,
+        changed=tuple(changed),
+        missing=tuple(q for q in baseline.first_positions if q not in positions),
+        differences=differences,
+        moved=tuple(sorted(moved, key=lambda item: -abs(item.gain))),
+    )
+
+
+def _common_ids(baseline: Side, challenger: Side) -> list[str]:
+    other = set(baseline.results.golden.query_ids)
+    return [q for q in challenger.results.golden.query_ids if q in other]
+
+
+def _values(side: Side, ids: Sequence[str], metrics: Sequence[str]) -> Mapping[str, FloatArray]:
+    table = side.results.per_query(side.trial).set_index("query_id").loc[list(ids)]
+    return {metric: table[metric].to_numpy(np.float64) for metric in metrics}
+
+
+def _changed(one: Results, other: Results) -> tuple[str, ...]:
+    found = []
+    for name in ("golden", "corpus"):
+        if one.manifest[name]["digest"] != other.manifest[name]["digest"]:
+            found.append(f"the {'golden set' if name == 'golden' else name} changed")
+    if one.manifest["spec"]["engine"] != other.manifest["spec"]["engine"]:
+        found.append("the engine changed")
+    return tuple(found)
+
+
+def _moved(baseline: Side, challenger: Side, ids: Sequence[str]) -> tuple[Moved, ...]:
+    tables = [s.results.per_query(s.trial).set_index("query_id") for s in (baseline, challenger)]
+    before, after = (table.loc[list(ids), "first_position"].tolist() for table in tables)
+    queries = {q.query_id: q for q in challenger.results.golden.queries}
+    moved = [
+        Moved(q, queries[q].slice, queries[q].text, queries[q].expected, int(b), int(a), ())
+        for q, b, a in zip(ids, before, after, strict=True)
+        if b != a
+    ]
+    moved.sort(key=lambda item: (-abs(item.gain), item.query_id))
+    return tuple(
+        _explained(item, baseline, challenger) if place < _MOVED_EXPLAINED else item
+        for place, item in enumerate(moved)
+    )
+
+
+def _explained(item: Moved, baseline: Side, challenger: Side) -> Moved:
+    """Add which keys stand before the answer now and did not before."""
+    was = _ahead(baseline.rows(item.query_id), item.expected)
+    now = _ahead(challenger.rows(item.query_id), item.expected)
+    overtook = tuple(key for key in now if key not in set(was))
+    return Moved(
+        item.query_id, item.slice, item.text, item.expected, item.before, item.after, overtook
+    )
+
+
+def _ahead(rows: Sequence[RankedRow], expected: tuple[Key, ...]) -> list[Key]:
+    found: list[Key] = []
+    for row in rows:
+        if row.key in expected:
+            break
+        found.append(row.key)
+    return list(dict.fromkeys(found))
+
+
+def _reciprocal(position: int) -> float:
+    return 1.0 / position if position else 0.0
