@@ -282,7 +282,10 @@ def test_a_table_keeps_to_80_columns_where_words_allow(
     assert out.count("0.5000") == 6
 
 
-def test_a_table_in_a_pipe_has_one_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_in_a_pipe_has_one_line_per_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     print_table([Column("id"), Column("n", "right")], [("x" * 300, 1)])
     assert len(capsys.readouterr().out.splitlines()) == 3
 

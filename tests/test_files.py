@@ -104,7 +104,7 @@ def test_utf16_is_recognised(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("data", "name"),
     [
-        (gzip.compress(b"rows"), "a gzip archive"),
+        (gzip.compress(b"rows", mtime=0), "a gzip archive"),
         (b"PK\x03\x04\x14\0\0\0", "a zip archive or an Excel workbook"),
         (b"PAR1\x15\0\x15", "a Parquet file"),
         (b"\x28\xb5\x2f\xfd\xff", "a zstandard archive"),

@@ -1,0 +1,112 @@
+"""``sweep show``: tables of a finished sweep, in each form."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from sweeper.results import load
+from tests.projects import invoke, sweeps, write_project
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    done = invoke("run", write_project(folder), "--results", folder / "results", "--no-plots")
+    assert done.exit_code == 0
+    return folder / "results"
+
+
+def test_a_sweep_is_shown_as_it_was_run(root: Path) -> None:
+    [folder] = sweeps(root)
+    for name in ("small", f"small/{folder.name}", folder, root / "small"):
+        done = invoke("show", name, "--results", root)
+        assert done.exit_code == 0
+        assert "off (current)" in done.stdout
+
+
+def test_the_document_is_that_of_run_under_its_own_name(root: Path) -> None:
+    found = invoke("show", "small", "--results", root, "--json").document
+    assert found["schema"] == "sweep.show/1"
+    assert len(found["line"]) == 3
+
+
+@pytest.mark.parametrize(
+    "how", [("small#4",), ("small", "--trial", "4"), ("small", "--trial", "#4")]
+)
+def test_one_trial_is_shown_beside_todays(root: Path, how: tuple[str, ...]) -> None:
+    found = invoke("show", *how, "--results", root, "--json").document
+    assert found["schema"] == "sweep.rows/1"
+    assert len(found["rows"]) == 12
+    assert set(found["rows"][0]) == {
+        *("slice", "metric", "current", "this", "difference", "questions")
+    }
+    assert found["rows"][2]["this"] is None, "undefined is null"
+
+
+def test_one_slice_of_a_trial_is_shown(root: Path) -> None:
+    found = invoke("show", "small#4", "--slice", "fresh", "--results", root, "--json").document
+    assert {row["slice"] for row in found["rows"]} == {"fresh"}
+    today = invoke("show", "small", "--slice", "fresh", "--results", root, "--json").document
+    assert all(row["difference"] in {0, None} for row in today["rows"])
+
+
+def test_questions_are_listed_with_their_positions(root: Path) -> None:
+    found = invoke("show", "small#2", "--queries", "--results", root, "--json").document
+    assert [row["query_id"] for row in found["rows"]] == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert found["rows"][5]["first_position"] is None
+
+
+def test_the_best_are_listed(root: Path) -> None:
+    found = invoke("show", "small", "--top", "3", "--results", root, "--json").document
+    assert len(found["rows"]) == 3
+    assert all(isinstance(row["trial"], int) for row in found["rows"])
+
+
+def test_csv_holds_every_trial_in_full_precision(root: Path) -> None:
+    done = invoke("show", "small", "--csv", "--results", root)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    results = load("small", root=root)
+    assert len(rows) == 21
+    assert [row["trial_id"] for row in rows] == results.trials["trial_id"].tolist()
+    assert [float(row["fresh.mrr"]) for row in rows] == results.wide()["fresh.mrr"].tolist()
+    assert rows[0]["min_similarity"] == "", "none is an empty cell"
+    assert rows[0]["nothing.mrr"] == ""
+
+
+def test_csv_of_one_table_is_that_table(root: Path) -> None:
+    done = invoke("show", "small", "--top", "2", "--csv", "--results", root)
+    assert len(done.stdout.splitlines()) == 3
+    done = invoke("show", "small", "--knob", "min_similarity", "--csv", "--results", root)
+    assert done.stdout.splitlines()[0].startswith("min_similarity,fresh.mrr")
+
+
+def test_every_table_fits_a_terminal_of_80_columns(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for more in ((), ("--top", "21"), ("--trial", "3"), ("--queries",)):
+        lines = invoke("show", "small", *more, "--results", root).stdout.splitlines()
+        table = [line for line in lines if "  " in line]
+        assert max(map(len, table)) <= 80, more
+        numbers = [word for line in table for word in line.split() if word.startswith("0.")]
+        assert all(len(word) == 6 or word in {"0.1", "0.3"} for word in numbers), "none is broken"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("smal",), "no sweep 'smal'. Did you mean \"small\"?"),
+        (("small#99",), "has no trial '99'. Give a number from 0 to 20, a trial id, or current."),
+        (("small", "--top", "0"), "--top: must be at least 1, got 0."),
+        (("small", "--slice", "fres"), '--slice: no slice "fres". Did you mean "fresh"?'),
+        (("small", "--knob", "limit"), '--knob: "limit" did not vary. Choose from: rrf_k, '),
+    ],
+)
+def test_what_is_not_there_is_refused(root: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = invoke("show", *arguments, "--results", root)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
