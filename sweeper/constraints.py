@@ -55,6 +55,7 @@ _CONSTRAINT = re.compile(
     r"\s*(?P<address>.+?)\s*(?P<sign>>=|<=|==|>|<)\s*"
     r"(?:(?P<current>current)(?:\s*(?P<step>[+-])\s*(?P<offset>[0-9.]+))?|(?P<number>-?[0-9.]+))\s*"
 )
+_ROUNDING = 1e-12
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda a, b: a >= b,
     "<=": lambda a, b: a <= b,
@@ -79,8 +80,12 @@ class Constraint:
         return current + self.offset if self.relative else self.offset
 
     def holds(self, figure: float, current: float) -> bool:
-        """Return whether a figure meets the bound; NaN never does."""
-        return _SIGNS[self.sign](figure, self.bound(current))
+        """Return whether a figure meets the bound; NaN never does.
+
+        0.8 - 0.1 is a hair above 0.7 in floating point: a difference of rounding is none.
+        """
+        above = figure - self.bound(current)
+        return _SIGNS[self.sign](0.0 if abs(above) < _ROUNDING else above, 0.0)
 
 
 def parse_constraint(text: str) -> Constraint:

@@ -31,6 +31,7 @@ __all__ = [
     "judge",
     "read_baseline",
     "render_baseline",
+    "round_to",
 ]
 
 GatePolicy = Literal["strict", "tolerance", "significant", "direction"]

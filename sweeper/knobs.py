@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -68,7 +68,7 @@ class Knob:
             number = float(raw)
         except OverflowError:
             raise self._refuse(typed) from None
-        if not math.isfinite(number) or not self.contains(number):
+        if not math.isfinite(number) or not self.contains(raw):
             raise self._refuse(typed)
         if self.integer:
             if number != int(number):
@@ -91,7 +91,12 @@ class Knob:
         return _number_text(value)
 
     def sort_key(self, value: Value) -> tuple[bool, float]:
-        """Order values as an axis does: the unset one first."""
+        """Order values as an axis does: the unset one first, a half-life that is off last.
+
+        Off is an infinitely long half-life: 7300 days are nearer to it than 7.
+        """
+        if value == 0 and self.zero is not None:
+            return (True, math.inf)
         return (value is not None, 0.0 if value is None else float(value))
 
     def _refuse(self, raw: object) -> ValueError:
@@ -116,10 +121,6 @@ def _number_text(value: float) -> str:
     if number == int(number) and abs(number) < 1e15:
         return str(int(number))
     return repr(number)
-
-
-def _at_least_one(number: float) -> bool:
-    return number >= 1
 
 
 _HALF_LIFE = Knob(
@@ -206,6 +207,11 @@ class Settings:
 
     ``depth`` ``None`` follows ``limit``. ``weights`` holds only channels whose weight is not 1;
     equal rankings therefore compare equal. Values are validated on construction.
+
+    Examples
+    --------
+    >>> Settings(recency_half_life_days=30).text
+    'rrf_k=60 min_similarity=none recency_half_life_days=30 limit=10 depth=limit'
     """
 
     rrf_k: int = 60
@@ -214,6 +220,8 @@ class Settings:
     limit: int = 10
     depth: int | None = None
     weights: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    text: str = field(init=False, compare=False, repr=False, default="")
+    """Canonical text; two spellings of one setting have the same."""
 
     def __post_init__(self) -> None:
         for name, domain in KNOBS.items():
@@ -229,9 +237,12 @@ class Settings:
                 raise ValueError(f"{_WEIGHT_PREFIX}{channel}: {error}") from None
             if value != 1:
                 cleaned[channel] = float(value or 0.0)
-        if self.depth == self.limit:
-            object.__setattr__(self, "depth", None)
         object.__setattr__(self, "weights", MappingProxyType(cleaned))
+        text = " ".join(f"{n}={knob(n).format(v)}" for n, v in self.as_dict().items())
+        object.__setattr__(self, "text", text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -255,6 +266,8 @@ class Settings:
             return self.weight(name.removeprefix(_WEIGHT_PREFIX))
         if name not in KNOBS:
             raise KeyError(knob(name).name)
+        if name == "depth" and self.depth == self.limit:
+            return None  # the same ranking under another spelling
         value: Value = getattr(self, name)
         return value
 
@@ -270,22 +283,9 @@ class Settings:
 
     def as_dict(self) -> dict[str, Value]:
         """Return knob name to value, fixed knobs first, then weights that are not 1."""
-        values: dict[str, Value] = {
-            item.name: getattr(self, item.name) for item in fields(self) if item.name != "weights"
-        }
+        values: dict[str, Value] = {name: self.get(name) for name in KNOBS}
         values.update({_WEIGHT_PREFIX + name: w for name, w in self.weights.items()})
         return values
-
-    @property
-    def text(self) -> str:
-        """Canonical text; two spellings of one setting have the same.
-
-        Examples
-        --------
-        >>> Settings(recency_half_life_days=30).text
-        'rrf_k=60 min_similarity=none recency_half_life_days=30 limit=10 depth=limit'
-        """
-        return " ".join(f"{n}={knob(n).format(v)}" for n, v in self.as_dict().items())
 
     @property
     def trial_id(self) -> str:

@@ -38,6 +38,9 @@ _BLOCK = 1 << 16
 _CHUNK = 1 << 22
 """Positions held at once while figures are computed."""
 
+_TRIALS_AT_ONCE = 1 << 15
+"""Trials per call of the compiled kernel, which keeps counts and no positions."""
+
 _COMPILED_FROM = 20_000_000
 """Trial-queries from which loading the compiled kernel pays: some seconds of plain numpy."""
 
@@ -134,7 +137,7 @@ class Replay:
         evaluator = Evaluator(self.judgments, metrics, limit)
         count = self._compiled(evaluator, len(settings))
         value = np.empty((len(settings), len(evaluator.groups), len(metrics)))
-        for trials in self._chunks(settings):
+        for trials in self._chunks(settings, _TRIALS_AT_ONCE if count is not None else None):
             chosen = [settings[t] for t in trials]
             if count is not None:
                 counts = count(self.layout(chosen[0].effective_depth), evaluator, chosen)
@@ -155,19 +158,20 @@ class Replay:
 
         return count_features
 
-    def _chunks(self, settings: Sequence[Settings]) -> Iterator[list[int]]:
-        """Split trials so that those which share work stay together and chunks stay small."""
-        order = sorted(range(len(settings)), key=lambda t: _group_key(settings[t]))
-        chunk: list[int] = []
-        for trial in order:
-            depth = settings[trial].effective_depth
-            size = max(1, _CHUNK // max(1, self.layout(depth).n_targets))
-            if chunk and (len(chunk) >= size or settings[chunk[0]].effective_depth != depth):
-                yield chunk
-                chunk = []
-            chunk.append(trial)
-        if chunk:
-            yield chunk
+    def _chunks(self, settings: Sequence[Settings], most: int | None = None) -> Iterator[list[int]]:
+        """Split trials so that those which share work stay together and chunks stay small.
+
+        ``most`` trials at once, or as many as keep the positions within bounds.
+        """
+        by_depth: dict[int, list[int]] = {}
+        for trial, item in enumerate(settings):
+            by_depth.setdefault(item.effective_depth, []).append(trial)
+        for depth, trials in by_depth.items():
+            size = most or max(1, _CHUNK // max(1, self.layout(depth).n_targets))
+            if len(trials) > size:
+                trials.sort(key=lambda t: _group_key(settings[t]))
+            for start in range(0, len(trials), size):
+                yield trials[start : start + size]
 
 
 def _group_key(item: Settings) -> tuple[int, tuple[tuple[str, float], ...], int, float]:

@@ -157,7 +157,6 @@ def test_the_deepest_and_longest_trial_decide_what_is_captured(folder: Path) -> 
     assert load(folder, "current: {limit: 30}\nspace: {limit: [5]}\n").limit == 30
 
 
-@pytest.mark.xfail(reason="a depth that equals the limit is forgotten", strict=True)
 def test_a_depth_that_equals_the_limit_stays_under_other_limits(folder: Path) -> None:
     config = load(folder, "limit: 10\ndepth: 10\nspace: {limit: [5, 10]}\n")
     assert [settings.effective_depth for settings in config.space] == [10, 10]

@@ -217,7 +217,6 @@ def test_depth_follows_the_limit_unless_set() -> None:
     assert Settings(limit=7, depth=20).effective_depth == 20
 
 
-@pytest.mark.xfail(reason="a depth that equals the limit is forgotten", strict=True)
 def test_a_depth_that_was_set_stays_when_the_limit_changes() -> None:
     typed = Settings(limit=10, depth=10)
     assert typed.with_values({"limit": 5}).effective_depth == 10
