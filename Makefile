@@ -48,10 +48,11 @@ test-all: setup test-models ## the same at full counts, with real kills and a re
 
 # A model needs torch, a gigabyte: it has a place of its own and only its tests run there.
 test-models: .venv-models/.done
-	.venv-models/bin/python -m pytest -m models
+	.venv-models/bin/python -m pytest -m models tests/test_embedders.py
 
-.venv-models/.done: pyproject.toml requirements/models.txt
+.venv-models/.done: pyproject.toml requirements/core.txt requirements/models.txt
 	@test -x .venv-models/bin/python || $(PYTHON) -m venv .venv-models
+	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/core.txt
 	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/models.txt
 	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
@@ -81,6 +82,13 @@ lock: setup ## rewrite the lock files from pyproject.toml
 
 docs: setup ## rewrite the generated pages under docs/
 	$(BIN)/python -m tests.generated_docs
+
+dist-check: setup ## build wheel and sdist, install the wheel into a clean environment, run it
+	rm -rf dist && $(BIN)/python -m hatchling build
+	rm -rf build/check && $(PYTHON) -m venv build/check
+	build/check/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/core.txt
+	build/check/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	cd build && check/bin/sweep init demo --force && cd demo && ../check/bin/sweep run configs/recency.yaml
 
 clean: ## remove environments and caches, but no results
 	rm -rf $(VENV) .venv-models .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -615,7 +615,7 @@ def model_folder() -> Path:
     return Path(os.fspath(package.__path__[0])) / "model"
 
 
-@pytest.mark.slow
+@pytest.mark.models
 @pytest.mark.filterwarnings("default")  # torch's and its friends' own
 class TestRealModel:
     """The packaged all-MiniLM-L6-v2, on the CPU and without a network."""
