@@ -13,38 +13,69 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweeper.config import Config as Config, load_config as load_config
-    from sweeper.corpus import Chunking as Chunking, Corpus as Corpus, Entry as Entry
+    from sweeper.config import Config as Config
+    from sweeper.config import load_config as load_config
+    from sweeper.corpus import Chunking as Chunking
+    from sweeper.corpus import Corpus as Corpus
+    from sweeper.corpus import Entry as Entry
     from sweeper.cost import ranks_lost as ranks_lost
     from sweeper.engines import (
         EmbeddedEngine as EmbeddedEngine,
+    )
+    from sweeper.engines import (
         Engine as Engine,
+    )
+    from sweeper.engines import (
         open_engine as open_engine,
     )
     from sweeper.errors import SweeperError as SweeperError
     from sweeper.evaluate import Figures as Figures
     from sweeper.formats import (
         import_soat as import_soat,
+    )
+    from sweeper.formats import (
         read_corpus as read_corpus,
+    )
+    from sweeper.formats import (
         read_golden as read_golden,
+    )
+    from sweeper.formats import (
         write_corpus as write_corpus,
+    )
+    from sweeper.formats import (
         write_golden as write_golden,
     )
-    from sweeper.golden import GoldenSet as GoldenSet, Query as Query
-    from sweeper.knobs import KNOBS as KNOBS, SearchSpace as SearchSpace, Settings as Settings
-    from sweeper.metrics import METRICS as METRICS, Metric as Metric, parse_metric as parse_metric
-    from sweeper.poolfile import read_pool as read_pool, write_pool as write_pool
+    from sweeper.golden import GoldenSet as GoldenSet
+    from sweeper.golden import Query as Query
+    from sweeper.knobs import KNOBS as KNOBS
+    from sweeper.knobs import SearchSpace as SearchSpace
+    from sweeper.knobs import Settings as Settings
+    from sweeper.metrics import METRICS as METRICS
+    from sweeper.metrics import Metric as Metric
+    from sweeper.metrics import parse_metric as parse_metric
+    from sweeper.poolfile import read_pool as read_pool
+    from sweeper.poolfile import write_pool as write_pool
     from sweeper.pools import (
         Candidate as Candidate,
+    )
+    from sweeper.pools import (
         Pool as Pool,
+    )
+    from sweeper.pools import (
         QueryCandidates as QueryCandidates,
     )
-    from sweeper.ranking import RankedRow as RankedRow, rank as rank
+    from sweeper.ranking import RankedRow as RankedRow
+    from sweeper.ranking import rank as rank
     from sweeper.replay import Replay as Replay
     from sweeper.report import write_report as write_report
-    from sweeper.results import Results as Results, load as load
-    from sweeper.runs import Judgments as Judgments, Positions as Positions, Run as Run
-    from sweeper.sweep import Summary as Summary, plan_of as plan_of, run_sweep as run_sweep
+    from sweeper.results import Results as Results
+    from sweeper.results import load as load
+    from sweeper.runs import Judgments as Judgments
+    from sweeper.runs import Positions as Positions
+    from sweeper.runs import Run as Run
+    from sweeper.sweep import Summary as Summary
+    from sweeper.sweep import plan_of as plan_of
+    from sweeper.sweep import run_sweep as run_sweep
 
 # Modules are imported when one of their names is first used, so that `import sweeper` costs little.
 _HOME = {

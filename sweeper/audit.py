@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet
+from sweeper.knobs import Value
 from sweeper.metrics import Metric
-from sweeper.pools import Pool
+from sweeper.pools import VECTOR, Pool
 from sweeper.replay import Replay
 
-__all__ = ["SMALL_SLICE", "Finding", "audit_ages", "audit_golden", "audit_pool"]
+__all__ = [
+    "SMALL_SLICE",
+    "Finding",
+    "audit_ages",
+    "audit_golden",
+    "audit_knobs",
+    "audit_pool",
+    "counted",
+]
 
 SMALL_SLICE = 10
 """Below this, one question moves a slice's figure by more than 0.1."""
@@ -35,6 +46,17 @@ class Finding:
         return f"{self.text} {named}{f' and {more} more' if more > 0 else ''}."
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "question"), counted(0, "warning")
+    ('1 question', '0 warnings')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def audit_golden(golden: GoldenSet, metrics: tuple[Metric, ...], limit: int) -> list[Finding]:
     """Look at the golden set alone.
 
@@ -53,8 +75,8 @@ def audit_golden(golden: GoldenSet, metrics: tuple[Metric, ...], limit: int) -> 
         if size < SMALL_SLICE:
             found.append(
                 Finding(
-                    f"slice {name} has {size} questions: one of them is worth {1 / size:.3f}, so "
-                    "small differences say nothing."
+                    f"slice {name} has {counted(size, 'question')}: one of them is worth "
+                    f"{1 / size:.3f}, so small differences say nothing."
                 )
             )
     for metric in metrics:
@@ -77,16 +99,16 @@ def audit_pool(pool: Pool, golden: GoldenSet) -> list[Finding]:
     if lost:
         found.append(
             Finding(
-                f"{len(lost)} questions expect a document that no channel retrieves within depth "
-                f"{pool.depth}; no setting can find it. Mend retrieval:",
+                f"{counted(len(lost), 'question')}: an expected document is retrieved by no "
+                f"channel within depth {pool.depth}, so no setting can find it. Mend retrieval:",
                 tuple(judgments.query_ids[query] for query in lost),
             )
         )
-    held = (layout.ranks > 0).any(axis=1)
-    for name, queries in zip(layout.channels, held, strict=True):
-        if not queries.any():
+    held = np.asarray((layout.ranks > 0).any(axis=1))
+    for number, name in enumerate(layout.channels):
+        if not held[number].any():
             found.append(Finding(f"the {name} channel retrieves nothing for any question."))
-    both = (layout.ranks > 0).all(axis=0).any()
+    both = bool((layout.ranks > 0).all(axis=0).any())
     if held.all(axis=0).any() and not both and len(layout.channels) > 1:
         found.append(
             Finding("no row is in every channel of any question: do the channels name ids alike?")
@@ -94,16 +116,48 @@ def audit_pool(pool: Pool, golden: GoldenSet) -> list[Finding]:
     return found + audit_ages(pool)
 
 
+def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]]) -> list[Finding]:
+    """Name knobs of a space that cannot change any ranking of what was captured."""
+    found = []
+    channels = np.unique(pool.row_channel)
+    if len(space.get("rrf_k", ())) > 1 and len(channels) == 1:
+        found.append(Finding("rrf_k changes nothing here: one channel alone retrieves anything."))
+    memory = pool.item_store == STORES.index("memory")
+    if (
+        any(space.get("recency_half_life_days", ()))
+        and not (memory & (pool.item_age_days > 0)).any()
+    ):
+        found.append(
+            Finding(
+                "recency_half_life_days changes nothing here: no memory with an age is retrieved, "
+                "and documents do not decay."
+            )
+        )
+    floors = [value for value in space.get("min_similarity", ()) if value is not None]
+    if floors and VECTOR in pool.channels:
+        cosines = pool.row_value[pool.row_channel == pool.channels.index(VECTOR)]
+        if not (cosines < max(floors)).any():
+            found.append(
+                Finding(
+                    "min_similarity changes nothing here: every cosine is at or above "
+                    f"{max(floors):g}."
+                )
+            )
+    return found
+
+
 def audit_ages(pool: Pool) -> list[Finding]:
     """Count the memories whose age is not plain."""
     ages = pool.provenance.get("engine", {}).get("ages", {})
     wording = {
-        "missing": "have no age",
-        "unparseable": "have an updated_at that is no date",
-        "future": "are dated after as_of",
+        "missing": ("has no age", "have no age"),
+        "unparseable": ("has an updated_at that is no date", "have an updated_at that is no date"),
+        "future": ("is dated after as_of", "are dated after as_of"),
     }
-    return [
-        Finding(f"{ages[kind]} memories {text}; they do not decay.")
-        for kind, text in wording.items()
-        if ages.get(kind)
-    ]
+    found = []
+    for kind, (one, many) in wording.items():
+        if ages.get(kind) == 1:
+            found.append(Finding(f"1 memory {one}; it does not decay."))
+        elif ages.get(kind):
+            found.append(Finding(f"{ages[kind]} memories {many}; they do not decay."))
+    return found

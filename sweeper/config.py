@@ -427,6 +427,10 @@ class _Located(Problems):
         elif kind in {"literal_error", "union_tag_invalid"}:
             expected = error["ctx"].get("expected") or error["ctx"].get("expected_tags")
             message = f"must be {expected}, {_got(error)}"
+        elif kind == "list_type":
+            message = f"must be a list, such as [a, b], {_got(error)}"
+        elif kind in {"dict_type", "model_type", "model_attributes_type"}:
+            message = f"must be a mapping of keys, {_got(error)}"
         elif kind == "union_tag_not_found":
             message = "needs a kind: hash, sentence-transformers or openai."
         else:

@@ -21,19 +21,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.knobs import Knob, Settings, Value, knob
+from sweeper.counting import MARGIN, UNDERFLOW, Crossings, Group, Scene
+from sweeper.knobs import Settings, Value, knob
+from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.ranking import decay_factor
-from sweeper.replay import MARGIN, UNDERFLOW, Group, Layout, Replay, Scene
-from sweeper.staircase import ABSENT, Pieces, Staircase, Steps, join_steps, places_within
+from sweeper.replay import Replay
+from sweeper.staircase import ABSENT, Curve, Pieces, Staircase, Steps, join_steps, places_within
 
-__all__ = ["Curve", "exact_curve"]
+__all__ = ["Curve", "exact_curve", "just_above_zero"]
 
 _ALL_ZERO = 1100.0
 """Half-lives of age after which every score is 0: 2**-1075 rounds to 0, fused scores are small."""
@@ -41,91 +42,15 @@ _ALL_ZERO = 1100.0
 _LIGHTEST = 1e-9
 """Lighter weights (and heavier ones than its inverse) drown in the rounding of the other shares."""
 
+_WEIGHTS = (1e-100, 1e100)
+"""Products of weights beyond these leave the range of doubles too soon."""
+
+_TINY = 5e-324
+
 _BLOCK = 1 << 16
 
 _HIGHEST_K = 1000
 """``rrf_k`` is enumerated up to here unless the caller gives a range."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """Every figure along one knob, the others fixed.
-
-    Attributes
-    ----------
-    knob
-        What varies.
-    settings
-        Gives the other knobs.
-    groups, metrics
-        As in ``Figures``.
-    low, high
-        Ends of the axis.
-    edges : shape (n_edges,)
-        Ascending values at which some figure changes.
-    value : shape (n_edges + 1, n_groups, n_metrics)
-        Figures of each cell; cell ``i`` ends at ``edges[i]``.
-    right_closed
-        Whether a cell holds its upper edge (a floor equal to a cosine keeps the row).
-    points
-        Values that stand apart from the axis (off, none, weight 0), each with its figures of shape
-        (n_groups, n_metrics).
-    underflow
-        Half-lives between which scores underflow; the figures of that cell are those at its middle.
-    unsettled
-        Questions in which two rows' scores differ by rounding alone.
-    pieces, steps
-        The same per question and per relevant row, from the upper end of ``underflow`` on.
-    """
-
-    knob: Knob
-    settings: Settings
-    groups: tuple[str, ...]
-    metrics: tuple[Metric, ...]
-    low: float
-    high: float
-    edges: FloatArray
-    value: FloatArray
-    right_closed: bool
-    points: tuple[tuple[Value, FloatArray], ...]
-    underflow: tuple[float, float] | None
-    unsettled: tuple[int, ...]
-    pieces: Pieces
-    steps: Steps
-
-    def cell(self, value: float) -> int:
-        """Return the number of the cell that holds a value of the axis."""
-        if self.right_closed:
-            return int(np.searchsorted(self.edges, value, side="left"))
-        return int(np.searchsorted(self.edges, value, side="right"))
-
-    def bounds(self, cell: int) -> tuple[float, float]:
-        """Return the ends of a cell."""
-        low = self.low if cell == 0 else float(self.edges[cell - 1])
-        high = self.high if cell == len(self.edges) else float(self.edges[cell])
-        return low, high
-
-    def middle(self, cell: int) -> float:
-        """Return a value well inside a cell: the geometric middle on a logarithmic axis."""
-        low, high = self.bounds(cell)
-        if math.isinf(high):
-            return low * 2 if low > 0 else 1.0
-        if not self.knob.log_scale:
-            return (low + high) / 2
-        return math.sqrt(low * high) if low > 0 else high / 2
-
-    def point(self, value: Value) -> FloatArray | None:
-        """Return the figures at a value that stands apart from the axis, if it is one."""
-        return next((figures for name, figures in self.points if name == value), None)
-
-    def at(self, value: Value) -> FloatArray:
-        """Return the figures at any value of the knob, shape (n_groups, n_metrics)."""
-        apart = self.point(value)
-        if apart is not None:
-            return apart
-        assert value is not None
-        figures: FloatArray = self.value[self.cell(value)]
-        return figures
 
 
 def exact_curve(
@@ -154,9 +79,16 @@ def exact_curve(
     Raises
     ------
     ValueError
-        If the knob has no exact curve (``limit`` and ``depth``), or the channel is unknown.
+        If the knob has no exact curve (``limit`` and ``depth``), the channel is unknown, or a
+        weight is outside [1e-100, 1e100] and not 0.
     """
     layout = replay.layout(settings.effective_depth)
+    low, high = _WEIGHTS
+    for channel in layout.channels:
+        if settings.weight(channel) > 0 and not low <= settings.weight(channel) <= high:
+            raise ValueError(
+                f"weights.{channel}: exact curves need weights of 0 or from {low:g} to {high:g}"
+            )
     builder = _Builder(replay, layout, settings, tuple(metrics))
     if name == "recency_half_life_days":
         return builder.half_life()
@@ -168,6 +100,23 @@ def exact_curve(
     if channel != name and channel in layout.channels:
         return builder.weight(channel)
     raise ValueError(f"{name} has no exact curve")
+
+
+def just_above_zero(scene: Scene, cross: Crossings) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return which rows stand before each target as soon as anything decays.
+
+    Rows whose scores differ by rounding alone are parted by their ages at once. Where these are
+    equal nothing is certain: such columns come second. (``crossings`` leaves these pairs out; those
+    of equal scores it reports at x = 0.)
+    """
+    slot, column = cross.close
+    ages = scene.layout.ages[scene.age_number]
+    own = ages[scene.slot[column], column]
+    older = ages[slot, column] - own
+    ahead = cross.ahead.copy()
+    ahead[slot, column] = np.where(older == 0, ahead[slot, column], older < 0)
+    doubtful: NDArray[np.intp] = column[(older == 0) & (own > 0)]
+    return ahead, doubtful
 
 
 class _Builder:
@@ -189,27 +138,31 @@ class _Builder:
         base, steps, unsettled = self._along_x()
         # Upwards in half-life is downwards in x, so begin where all rows have changed places.
         np.add.at(base, steps.target, steps.step)
-        steps = steps.where(steps.at > 0)
-        steps = Steps(1.0 / steps.at, steps.target, -steps.step, steps.other)
-        ages = self.layout.ages[1:]
-        underflow = None
-        if len(ages):
-            underflow = (float(ages[0]) / _ALL_ZERO, float(ages[-1]) / UNDERFLOW)
+        with np.errstate(over="ignore"):  # half-lives beyond all numbers: never
+            steps = Steps(1.0 / steps.at, steps.target, -steps.step, steps.other)
+        underflow = self._underflow()
+        typed = [0.0]
+        if underflow is not None:
             early = steps.where(steps.at <= underflow[1])
             np.add.at(base, early.target, early.step)
             steps = steps.where(steps.at > underflow[1])
+            shortest, longest = underflow
+            typed += [
+                max(shortest / 2, _TINY),
+                max(math.sqrt(shortest) * math.sqrt(longest), _TINY),
+            ]
         pieces = self.staircase.pieces(base, steps, self._candidates)
         edges, value = self.staircase.figures(pieces)
+        off, *below = self._replayed("recency_half_life_days", typed)
         if underflow is not None:
-            inside = [underflow[0] / 2, math.sqrt(underflow[0] * underflow[1])]
             edges = np.concatenate([underflow, edges])
-            value = np.concatenate([self._replayed("recency_half_life_days", inside), value])
+            value = np.concatenate([below, value])
         return self._curve(
             "recency_half_life_days",
             edges=edges,
             value=value,
             ends=(0.0, math.inf),
-            point=0.0,
+            points=((0.0, off),),
             pieces=pieces,
             steps=steps,
             underflow=underflow,
@@ -224,26 +177,34 @@ class _Builder:
         for target in self._blocks():
             scene = self._scene(self.group, target)
             cross = scene.crossings()
+            ahead, doubtful = just_above_zero(scene, cross)
             there = scene.present[scene.slot, scene.column]
-            base[target] = np.where(there, cross.ahead.sum(axis=0) + 1, ABSENT)
+            base[target] = np.where(there, ahead.sum(axis=0) + 1, ABSENT)
             parts.append(
                 Steps(cross.x, target[cross.column], cross.step.astype(np.int64), cross.slot)
             )
-            # Rows apart by rounding alone: their ages part them at once, unless those are equal.
-            slot, column = cross.close
-            ages = self.layout.ages[scene.age_number]
-            older = ages[slot, column] - ages[scene.slot[column], column]
-            settled = cross.ahead[slot, column] == (older < 0)
-            moved = (older != 0) & ~settled
-            step = np.where(cross.ahead[slot, column], -1, 1)[moved]
-            at = np.zeros(int(moved.sum()))
-            parts.append(Steps(at, target[column[moved]], step.astype(np.int64), slot[moved]))
-            bound = (older == 0) & (ages[slot, column] > 0)
-            unsettled |= set(self.layout.target_query[target[column[bound]]].tolist())
+            unsettled |= set(self.layout.target_query[target[doubtful]].tolist())
         steps = join_steps(parts)
         at_once = steps.where(steps.at == 0)
         np.add.at(base, at_once.target, at_once.step)
         return base, steps.where(steps.at > 0), tuple(sorted(unsettled))
+
+    def _underflow(self) -> tuple[float, float] | None:
+        """Return the half-lives between which products may underflow where lines do not.
+
+        A pair of rows is beyond doubt unless both have underflowed, so only the ages of relevant
+        rows count.
+        """
+        layout = self.layout
+        own = layout.ages[layout.age_number[layout.target_slot, layout.target_query]]
+        oldest = float(own.max(initial=0.0))
+        if oldest == 0:
+            return None
+        weights = [weight for _, weight in self.group.active] or [1.0]
+        smallest = min(weights) / (self.group.rrf_k + layout.longest_rank)
+        spread = sum(weights) / (self.group.rrf_k + 1) / smallest
+        room = min(UNDERFLOW, 1000 + math.log2(smallest), 1000 - math.log2(spread))
+        return float(layout.ages[1]) / _ALL_ZERO, oldest / room
 
     def floor(self) -> Curve:
         """Return the curve over [-1, 1], and none as its own point."""
@@ -270,7 +231,7 @@ class _Builder:
             edges=edges,
             value=value[below : below + len(edges) + 1],
             ends=(-1.0, 1.0),
-            point=None,
+            points=((None, self._replayed("min_similarity", [None])[0]),),
             pieces=pieces,
             steps=steps,
             right_closed=True,
@@ -301,16 +262,15 @@ class _Builder:
     def constant(self, highest: int) -> Curve:
         """Return the curve over rrf_k = 1, 2, ..., highest; an edge lies between two integers."""
         settings = [self.settings.with_values({"rrf_k": k}) for k in range(1, max(1, highest) + 1)]
-        positions = self.replay.positions(settings)
-        base = np.where(positions.position[0] > 0, positions.position[0], ABSENT).astype(np.int64)
-        every = np.where(positions.position > 0, positions.position, ABSENT).astype(np.int64)
-        place, target = np.nonzero(every[1:] != every[:-1])
-        steps = Steps(
-            (place + 1.5).astype(np.float64),
-            target,
-            (every[1:] - every[:-1])[place, target],
-            np.full(len(place), -1),
+        position = self.replay.positions(settings).position
+        base = np.where(position[0] > 0, position[0], ABSENT).astype(np.int64)
+        place, target = np.nonzero(position[1:] != position[:-1])
+        before, after = (
+            np.where(rows[place, target] > 0, rows[place, target], ABSENT).astype(np.int64)
+            for rows in (position[:-1], position[1:])
         )
+        at = (place + 1.5).astype(np.float64)
+        steps = Steps(at, target, after - before, np.full(len(place), -1, np.intp))
         pieces = self.staircase.pieces(base, steps, self._candidates)
         edges, value = self.staircase.figures(pieces)
         return self._curve(
@@ -356,9 +316,8 @@ class _Builder:
             at = -more[slot, which] / steeper[slot, which]
             step = np.where(start[slot, which], -1, 1)
             parts.append(Steps(at, target[which], step.astype(np.int64), slot))
-            tiny = (np.abs(more) <= MARGIN * own_fixed) & (np.abs(steeper) <= MARGIN * own_slope)
-            bound = tiny & live & ((more != 0) | (steeper != 0))
-            unsettled |= set(self.layout.target_query[target[np.nonzero(bound)[1]]].tolist())
+            doubtful = live & self._doubtful(both, target, whole, fixed, slope, factor)
+            unsettled |= set(self.layout.target_query[target[np.nonzero(doubtful)[1]]].tolist())
         steps = join_steps(parts)
         early = steps.where(steps.at <= _LIGHTEST)
         np.add.at(base, early.target, early.step)
@@ -373,11 +332,40 @@ class _Builder:
             edges=edges,
             value=value,
             ends=(_LIGHTEST, 1 / _LIGHTEST),
-            point=0.0,
+            points=((0.0, self._replayed(name, [0.0])[0]),),
             pieces=pieces,
             steps=steps,
             unsettled=tuple(sorted(unsettled)),
         )
+
+    def _doubtful(
+        self,
+        group: Group,
+        target: NDArray[np.intp],
+        scene: Scene,
+        fixed: FloatArray,
+        slope: FloatArray,
+        factor: FloatArray,
+    ) -> NDArray[np.bool_]:
+        """Return which rows' scores differ from the target's by rounding alone at every weight."""
+        column = scene.column
+
+        def own(values: FloatArray) -> FloatArray:
+            found: FloatArray = values[scene.slot, column]
+            return found
+
+        near = np.abs(fixed - own(fixed)) <= MARGIN * own(fixed)
+        near &= np.abs(slope - own(slope)) <= MARGIN * own(slope)
+        # The same shares of one or two channels add up to the same score in any order.
+        query = self.layout.target_query[target]
+        held = (self.layout.ranks[[number for number, _ in group.active]][:, :, query] > 0).sum(0)
+        alike = (fixed == own(fixed)) & (slope == own(slope)) & (factor == own(factor))
+        alike &= (held <= 2) & (held[scene.slot, column] <= 2)
+        rough = (factor < 2.0**-UNDERFLOW) & (own(factor) < 2.0**-UNDERFLOW)
+        zero = (factor == 0) & (own(factor) == 0)
+        doubtful: NDArray[np.bool_] = (near & ~alike & ~zero) | (rough & ~zero & ~alike)
+        doubtful[scene.slot, column] = False
+        return doubtful
 
     def _blocks(self) -> Iterator[NDArray[np.intp]]:
         """Yield the targets in blocks whose scenes stay in cache."""
@@ -392,7 +380,9 @@ class _Builder:
         return self.layout.survivors(self.settings.min_similarity if group.floored else None)
 
     def _candidates(self, query: NDArray[np.intp], start: FloatArray) -> NDArray[np.int64]:
-        return self.group.candidates(query, self._survivors(self.group)[query])
+        every = np.arange(self.judgments.n_queries)
+        found: NDArray[np.int64] = self.group.candidates(every, self._survivors(self.group))[query]
+        return found
 
     def _positions(
         self, target: NDArray[np.intp], survivors: NDArray[np.integer]
@@ -404,7 +394,7 @@ class _Builder:
 
     def _replayed(self, name: str, values: Sequence[Value]) -> FloatArray:
         chosen = [self.settings.with_values({name: value}) for value in values]
-        return self.replay.figures(chosen, self.metrics).value
+        return self.staircase.replayed(self.replay.positions(chosen))
 
     def _curve(
         self,
@@ -415,23 +405,22 @@ class _Builder:
         ends: tuple[float, float],
         pieces: Pieces,
         steps: Steps,
-        point: Value = math.nan,
+        points: tuple[tuple[Value, FloatArray], ...] = (),
         right_closed: bool = False,
         underflow: tuple[float, float] | None = None,
         unsettled: tuple[int, ...] = (),
     ) -> Curve:
-        apart = () if point is not None and math.isnan(point) else (point,)
         return Curve(
             knob=knob(name),
             settings=self.settings,
-            groups=self.staircase.evaluator.groups,
+            groups=self.staircase.groups,
             metrics=self.metrics,
             low=ends[0],
             high=ends[1],
             edges=edges,
             value=value,
             right_closed=right_closed,
-            points=tuple((p, self._replayed(name, [p])[0]) for p in apart),
+            points=points,
             underflow=underflow,
             unsettled=unsettled,
             pieces=pieces,

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sweeper.counting import UNDERFLOW, Group, Scene
 from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
-from sweeper.replay import Group, Replay, Scene
+from sweeper.ranking import decay_factor
+from sweeper.replay import Replay
 from sweeper.staircase import ABSENT, Staircase, Steps, join_steps
 
 __all__ = ["Expiry", "expiry_of"]
 
 _BLOCK = 1 << 16
+
+_AT_ONCE = 5e-324
+"""Days after which rows whose scores are equal today have parted: later than now, that is all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,8 @@ class Expiry:
         Days from now at which some figure changes; ascending, above 0.
     value : shape (n_edges + 1, n_groups, n_metrics)
         Figures between them; the first row is today's.
+    until
+        Days until which this holds. Later the scores of the relevant memories underflow.
     undated : item ids
         Memories that never decay because their age is unknown.
     clamped : item ids
@@ -46,6 +53,7 @@ class Expiry:
     metrics: tuple[Metric, ...]
     edges: FloatArray
     value: FloatArray
+    until: float
     undated: tuple[str, ...]
     clamped: tuple[str, ...]
 
@@ -106,10 +114,11 @@ def expiry_of(replay: Replay, settings: Settings, metrics: Sequence[Metric]) -> 
     edges, value = staircase.figures(pieces)
     names = np.array(pool.item_ids, dtype=object)
     return Expiry(
-        groups=staircase.evaluator.groups,
+        groups=staircase.groups,
         metrics=tuple(metrics),
         edges=edges,
         value=value,
+        until=_until(replay, settings),
         undated=tuple(names[memory & np.isnan(pool.item_age_days)]),
         clamped=tuple(names[memory & (pool.item_age_days < 0)]),
     )
@@ -128,33 +137,47 @@ def _falls(
     gap between two rows moves in one direction only and closes at most once.
     """
     column = np.arange(len(target))
-    own_age = ages[scene.slot, column]
-    own = scene.fused[scene.slot, column]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # log2(fused_j / fused_e): how many half-lives of age the row is better than the target.
-        lead = np.log1p((scene.fused - own) / own) / math.log(2.0) * half_life
+
+    def own(values: FloatArray) -> FloatArray:
+        found: FloatArray = values[scene.slot, column]
+        return found
+
+    # How far a row's exponent is behind today, and whether it will ever move.
     now = np.where(ages > 0, ages, 0.0)
-    own_now = np.where(own_age > 0, own_age, 0.0)
-    ahead_now = lead - (now - own_now)
-    # In the long run: the exponents of two dated rows differ by their ages, those of a dated and an
-    # undated one without bound.
-    dated, own_dated = ~np.isnan(ages), ~np.isnan(own_age)
-    with np.errstate(invalid="ignore"):
-        ahead_late = np.where(
-            dated & own_dated,
-            lead - (ages - own_age),
-            np.where(dated, -math.inf, np.where(own_dated, math.inf, ahead_now)),
-        )
-    live = scene.present & scene.present[scene.slot, column]
-    live[scene.slot, column] = False
-    key = scene.key < scene.key[scene.slot, column]
-    before = (ahead_now > 0) | ((ahead_now == 0) & key)
-    after = (ahead_late > 0) | ((ahead_late == 0) & key)
-    slot, which = np.nonzero((before != after) & live)
-    gap = np.abs(ahead_now[slot, which])
-    # The row that decays while the other does not yet (or ever) starts when its date is reached.
+    factor = np.array([decay_factor(age, half_life) for age in scene.layout.ages.tolist()])
+    score = scene.fused * factor[scene.age_number]
+    first = scene.key < scene.key[scene.slot, column]
+    before = (score > own(score)) | ((score == own(score)) & first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # log2(fused_j / fused_e): how many days of age the row is better than the target.
+        lead = np.log1p((scene.fused - own(scene.fused)) / own(scene.fused))
+        lead *= half_life / math.log(2.0)
+    gap = lead - (now - own(now))
+    # In the long run the exponents of two dated rows differ by their ages, those of a dated and an
+    # undated one without bound. Where both decay already nothing changes.
+    dated, own_dated = ~np.isnan(ages), ~np.isnan(own(ages))
+    late = lead - (ages - own(ages))
+    after = np.where(
+        dated & own_dated, (late > 0) | ((late == 0) & first), np.where(dated, False, own_dated)
+    )
+    moves = (dated | own_dated) & ~((ages >= 0) & (own(ages) >= 0))
+    moves &= scene.present & scene.present[scene.slot, column]
+    slot, which = np.nonzero((before != after) & moves)
+    # The row that falls begins to decay when its date is reached.
     falling = before[slot, which]
-    starts = np.where(falling, ages[slot, which], own_age[which])
-    at = gap + np.maximum(-starts, 0.0)
+    starts = np.where(falling, ages[slot, which], own(ages)[which])
+    at = np.abs(gap[slot, which]) + np.maximum(-starts, 0.0)
     step = np.where(falling, -1, 1).astype(np.int64)
-    return Steps(at, target[which], step, slot)
+    return Steps(np.maximum(at, _AT_ONCE), target[which], step, slot)
+
+
+def _until(replay: Replay, settings: Settings) -> float:
+    """Return for how many days no relevant memory's score underflows."""
+    if settings.recency_half_life_days == 0:
+        return math.inf
+    layout = replay.layout(settings.effective_depth)
+    item = layout.item[layout.target_slot, layout.target_query]
+    pool = replay.pool
+    ages = pool.item_age_days[item[pool.item_store[item] == 1]]
+    oldest = float(np.nanmax(ages, initial=-math.inf)) if len(ages) else -math.inf
+    return UNDERFLOW * settings.recency_half_life_days - oldest

@@ -10,14 +10,22 @@ import contextlib
 import difflib
 import errno
 import os
+import re
 import secrets
+import socket
 import stat
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from sweeper.errors import InputError, Problem, StorageError
 
-__all__ = ["MAX_LINE_BYTES", "decode_text", "read_text", "write_atomically"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "decode_text",
+    "read_text",
+    "remove_leftovers",
+    "write_atomically",
+]
 
 MAX_LINE_BYTES = 100_000_000
 """A line this long is refused: it is a file in the wrong format, not a question or a page."""
@@ -192,7 +200,7 @@ def _replace(target: Path, content: bytes) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{_temporary_start()}{os.getpid()}-{secrets.token_hex(8)}.tmp")
     try:
         _write_synced(temporary, content)
         _keep_permissions(target, temporary)
@@ -202,6 +210,37 @@ def _replace(target: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the temporary files in a folder whose writers were killed.
+
+    A file's name says which process of which machine writes it; what a live one writes stays.
+    """
+    start = _temporary_start()
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.name.startswith(start) and path.suffix == ".tmp":
+                process = path.name.removeprefix(start).partition("-")[0]
+                if process.isdecimal() and not _is_alive(int(process)):
+                    path.unlink(missing_ok=True)
+
+
+def _temporary_start() -> str:
+    machine = re.sub(r"[^A-Za-z0-9.]", "", socket.gethostname())[:60]
+    return f".{machine}-"
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # there, os.kill ends a process
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it is somebody else's
+    return True
 
 
 def _write_synced(path: Path, content: bytes) -> None:
@@ -235,6 +274,7 @@ _REFUSED = {
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
     errno.EROFS: "this file system is read-only. Choose another place.",
+    errno.ENOENT: "its folder cannot be made. Choose another place.",
     errno.EISDIR: "is a folder. Give the path of a file.",
     errno.ENOTDIR: "a part of this path is a file, not a folder. Choose another place.",
     errno.EEXIST: "a part of this path is a file, not a folder. Choose another place.",

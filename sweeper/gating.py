@@ -10,9 +10,9 @@ from pathlib import Path
 from sweeper.config import Config
 from sweeper.gates import Baseline
 from sweeper.knobs import Settings
+from sweeper.opening import Progress, open_sweep, silent
 from sweeper.poolfile import read_pool
 from sweeper.replay import Replay
-from sweeper.sweep import Progress, open_sweep, silent
 
 __all__ = ["Measured", "measure"]
 

@@ -1,8 +1,8 @@
 """How far a mean over few questions could be off: one interval per kind of values.
 
 Values of 0 and 1 alone get the exact binomial interval; at least 20 others the bias-corrected and
-accelerated bootstrap; fewer, or values that are all equal, a bound for means of bounded values that
-needs no spread to be seen. Their coverage is measured in ``docs/methods.md``.
+accelerated bootstrap; fewer, or values without spread inside any slice, a bound for means of
+bounded values that needs no spread to be seen. Their coverage is measured in ``docs/methods.md``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def mean_interval(
     if bounds == (0.0, 1.0) and bool(np.isin(values, (0.0, 1.0)).all()):
         low, high = clopper_pearson(int(values.sum()), len(values))
         return Interval95(low, high, "exact binomial")
-    if len(values) < _BOOTSTRAP_FROM or bool((values == values[0]).all()):
+    constant = all(bool((own == own[0]).all()) for own in strata)
+    if len(values) < _BOOTSTRAP_FROM or constant:
         low, high = bounded_mean(values, seed=seed, bounds=bounds)
         return Interval95(low, high, "bounded mean")
     low, high = bca(strata, seed=seed)

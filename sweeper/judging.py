@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.counting import UNDERFLOW, Group, Scene
+from sweeper.exact import just_above_zero
 from sweeper.golden import Key
 from sweeper.knobs import Settings
+from sweeper.layout import Layout
 from sweeper.pools import FloatArray
-from sweeper.replay import UNDERFLOW, Group, Layout, Replay, Scene
+from sweeper.replay import Replay
 from sweeper.staircase import ABSENT
 
 __all__ = ["Box", "JudgingPool", "judging_pool"]
@@ -194,14 +197,15 @@ def _best_in(
 
 def _best_between(scene: Scene, half_lives: tuple[float, float]) -> NDArray[np.int64]:
     """Return the best position of each column's target strictly between two half-lives."""
-    oldest = float(scene.layout.ages[-1])
-    low, high = 1.0 / half_lives[1], 1.0 / half_lives[0]
-    high = min(high, UNDERFLOW / oldest) if oldest > 0 else high
+    ages = scene.layout.ages[scene.age_number[scene.slot, scene.column]]
+    low = 1.0 / half_lives[1]
+    with np.errstate(divide="ignore", over="ignore"):
+        high = np.minimum(1.0 / np.float64(half_lives[0]), UNDERFLOW / ages)
     cross = scene.crossings()
-    position = cross.ahead.sum(axis=0).astype(np.int64) + 1
+    position = just_above_zero(scene, cross)[0].sum(axis=0).astype(np.int64) + 1
     early = cross.x <= low
     np.add.at(position, cross.column[early], cross.step[early].astype(np.int64))
-    inside = (cross.x > low) & (cross.x < high)
+    inside = (cross.x > low) & (cross.x < high[cross.column])
     column, x, step = cross.column[inside], cross.x[inside], cross.step[inside]
     order = np.lexsort((x, column))
     column, x, step = column[order], x[order], step[order]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sweeper.evaluate import Evaluator
 from sweeper.knobs import Settings
+from sweeper.layout import Layout
 from sweeper.pools import VECTOR
 from sweeper.ranking import decay_factor
-from sweeper.replay import Layout
 
 __all__ = ["count_features"]
 

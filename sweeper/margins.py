@@ -96,8 +96,23 @@ def margins_of(curve: Curve, replay: Replay, value: Value) -> Margins:
         Names the rows.
     value
         Any value of the knob, also one that stands apart (off, none).
+
+    Raises
+    ------
+    ValueError
+        If the curve does not reach the value.
     """
     apart = curve.point(value) is not None
+    if not apart and not (value is not None and curve.low <= value <= curve.high):
+        raise ValueError(
+            f"{curve.knob.name} is computed from {curve.low:g} to {curve.high:g}, "
+            f"not at {curve.knob.format(value)}"
+        )
+    if not apart and value is not None and curve.underflow is not None:
+        low, high = curve.underflow
+        if low <= value <= high:  # nothing is known of its neighbours
+            alone = Interval(float(value), float(value), False)
+            return Margins(value, alone, alone, ())
     positions = replay.positions([curve.settings.with_values({curve.knob.name: value})])
     judgments = positions.judgments
     reference = np.full((judgments.n_queries, len(curve.metrics)), np.nan)
@@ -129,7 +144,10 @@ def _plateau(curve: Curve, figures: FloatArray, where: float, apart: bool) -> In
     if not same[start]:
         return Interval(None, None, True)
     low = high = start
-    while low > 0 and same[low - 1]:
+    first = 0 if curve.underflow is None else curve.cell(curve.underflow[1])
+    if start < first:
+        return Interval(*curve.bounds(start), False)
+    while low > first and same[low - 1]:
         low -= 1
     while high + 1 < len(same) and same[high + 1]:
         high += 1

@@ -183,7 +183,8 @@ class MaxT:
     Attributes
     ----------
     statistic : shape (n_trials,)
-        Studentised mean difference; negative infinity where no question differs.
+        Sum of the differences over the root of their sum of squares, which rises with Student's t;
+        negative infinity where no question differs.
     p_value : shape (n_trials,)
         Adjusted; in (0, 1].
     n_permutations
@@ -200,7 +201,9 @@ def max_t_test(differences: FloatArray, *, seed: int, n_permutations: int = 9_99
 
     The signs of a question are flipped together in all challengers, so their correlation is kept.
     Statistics are studentised: without that, challengers whose differences spread widely would
-    decide the maximum for all. Of all trials the p-value is ``(b + 1) / (m + 1)``.
+    decide the maximum for all. Flipping signs leaves a challenger's sum of squares as it is, so
+    ``sum / sqrt(sum of squares)`` orders patterns and challengers exactly as Student's t does, and
+    needs no variance that could be zero. The p-value is ``(b + 1) / (m + 1)``.
 
     Parameters
     ----------
@@ -211,42 +214,43 @@ def max_t_test(differences: FloatArray, *, seed: int, n_permutations: int = 9_99
     n_permutations
         Count, at least 1.
 
+    Raises
+    ------
+    ValueError
+        If a difference is NaN.
+
     References
     ----------
     Westfall, Young, Resampling-Based Multiple Testing, 1993 (single-step max-T).
     Phipson, Smyth, SAGMB 9(1):39, 2010.
+
+    Examples
+    --------
+    >>> test = max_t_test(np.array([[0.0] * 8, [1.0] * 8]), seed=1)
+    >>> bool(test.p_value[0] == 1), bool(test.p_value[1] < 0.01)
+    (True, True)
     """
-    n_trials, n_queries = differences.shape
-    p_value = np.ones(n_trials)
+    if bool(np.isnan(differences).any()):
+        raise ValueError("differences must not be NaN")
     squares = (differences**2).sum(axis=1)
-    statistic = np.full(n_trials, -np.inf)
     moving = squares > 0
-    statistic[moving] = _studentised(differences[moving].sum(axis=1), squares[moving], n_queries)
-    # Equal rows give equal statistics under every pattern: one of each is enough.
-    kept, back = np.unique(differences[moving], axis=0, return_inverse=True)
-    if not len(kept):
+    p_value = np.ones(len(differences))
+    statistic = np.full(len(differences), -np.inf)
+    if not moving.any():
         return MaxT(statistic, p_value, n_permutations)
+    # Equal rows give equal statistics under every pattern (one of each is enough), and a question
+    # that differs nowhere adds nothing.
+    kept, back = np.unique(differences[moving], axis=0, return_inverse=True)
+    kept = kept[:, (kept != 0).any(axis=0)]
+    kept = kept / np.sqrt((kept**2).sum(axis=1))[:, None]
+    observed = kept.sum(axis=1)
+    statistic[moving] = observed[back.ravel()]
     rng = np.random.default_rng(seed)
-    squares = (kept**2).sum(axis=1)
-    observed = _studentised(kept.sum(axis=1), squares, n_queries)
-    maxima = np.empty(n_permutations)
-    done = 0
-    for size in _batches(n_permutations, max(len(kept), n_queries)):
-        signs = rng.choice((-1.0, 1.0), size=(size, n_queries))
-        sums = signs @ kept.T
-        maxima[done : done + size] = _studentised(sums, squares, n_queries).max(axis=1)
-        done += size
-    maxima.sort()
+    maxima = [
+        (rng.choice((-1.0, 1.0), size=(size, kept.shape[1])) @ kept.T).max(axis=1)
+        for size in _batches(n_permutations, max(kept.shape))
+    ]
     # Rounding must not make a pattern that repeats the observed one look smaller.
-    above = n_permutations - np.searchsorted(maxima, observed - 1e-9, side="left")
-    p_value[moving] = ((above + 1) / (n_permutations + 1))[back.ravel()]
+    below = np.searchsorted(np.sort(np.concatenate(maxima)), observed - 1e-9, side="left")
+    p_value[moving] = ((n_permutations - below + 1) / (n_permutations + 1))[back.ravel()]
     return MaxT(statistic, p_value, n_permutations)
-
-
-def _studentised(sums: FloatArray, squares: FloatArray, n_queries: int) -> FloatArray:
-    """Return mean over standard error; sign flips leave the sum of squares as it is."""
-    mean = sums / n_queries
-    variance = np.maximum(squares / n_queries - mean**2, 0.0)
-    floor = 1e-12 * squares / n_queries
-    studentised: FloatArray = mean / np.sqrt(np.maximum(variance, floor) / n_queries)
-    return studentised

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeper.compare import Tally, tally
-from sweeper.constraints import Constraint, Objective, parse_constraint
+from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
 from sweeper.errors import InfeasibleError
 from sweeper.exact import exact_curve
 from sweeper.expiry import expiry_of
+from sweeper.golden import OVERALL
 from sweeper.intervals import Interval95, mean_interval
 from sweeper.knobs import Settings
-from sweeper.margins import Flip, Interval, margins_of
+from sweeper.margins import Flip, Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
-from sweeper.pools import FloatArray
 from sweeper.recommend import (
     Choice,
     CrossValidated,
@@ -28,17 +28,20 @@ from sweeper.recommend import (
     distances,
 )
 from sweeper.results import Results
+from sweeper.ties import tie_bounds
 
 __all__ = ["Answer", "Pick", "default_constraints", "pick", "scores_of"]
 
 _SEED = 19_930_101
-_EQUALS_EXAMINED = 24
-"""Trials with equal objectives whose plateaus are compared."""
-
-_REFINED = ("recency_half_life_days", "min_similarity")
+_HALF_LIFE = "recency_half_life_days"
+_REFINED = (_HALF_LIFE, "min_similarity")
 """Knobs whose value is moved to the middle of its plateau."""
 
+_EQUALS_EXAMINED = 200
+"""Trials with equal objectives whose plateaus are compared."""
+
 _LEVEL = 0.05
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +54,14 @@ class Answer:
         Number of the trial.
     settings
         The trial's settings with each continuous knob moved to the middle of its plateau; every
-        figure is the trial's.
+        question's every value is the trial's.
     figures
         Figure address to (current, this) for objectives and constraints.
+    ties
+        The first objective's lowest and highest value under other orders of tied rows.
     interval
-        Of the first objective's gain over the current setting.
+        Of the first objective's gain over the current setting; ``None`` for a metric that is no
+        share.
     p_value
         Max-T test of the first objective over all trials.
     score
@@ -64,8 +70,8 @@ class Answer:
         Questions of the first objective's slice whose value differs from today's.
     plateaus
         Knob to where no figure of any slice changes, the others fixed.
-    flip
-        The nearest harmful change along those knobs, with the knob's name.
+    flips
+        Knob to its nearest harmful change.
     fails_after_days, fails
         When, as content ages unchanged, a constraint or the gain is first lost within the horizon,
         and which; ``None`` if it holds.
@@ -74,12 +80,13 @@ class Answer:
     trial: int
     settings: Settings
     figures: Mapping[str, tuple[float, float]]
+    ties: tuple[float, float]
     interval: Interval95 | None
     p_value: float
     score: Tally
     n_differ: int
     plateaus: Mapping[str, Interval]
-    flip: tuple[str, Flip] | None
+    flips: Mapping[str, Flip]
     fails_after_days: float | None
     fails: str | None
 
@@ -96,10 +103,12 @@ class Pick:
         The recommendation; the current setting where nothing else is justified.
     best
         The best feasible setting, whether or not its gain is distinguishable from luck.
+    supported
+        The best feasible setting whose gain is; ``None`` if there is none.
     keep
         Whether the recommendation is what runs today.
-    supported
-        Whether the best feasible setting passes the test.
+    broken
+        Constraints that the current setting does not meet.
     fewest_to_differ
         Questions that must differ before any result can be significant.
     validated
@@ -107,6 +116,7 @@ class Pick:
     n_questions
         Questions of the first objective.
     n_trials, n_feasible
+    horizon_days
     """
 
     policy: Policy
@@ -114,8 +124,9 @@ class Pick:
     constraints: tuple[Constraint, ...]
     chosen: Answer
     best: Answer
+    supported: Answer | None
     keep: bool
-    supported: bool
+    broken: tuple[str, ...]
     fewest_to_differ: int
     validated: CrossValidated | None
     n_questions: int
@@ -125,22 +136,21 @@ class Pick:
 
     @property
     def optimism(self) -> float | None:
-        """The recommendation's figure in sample minus its cross-validated one."""
+        """By how much the recommendation looks better in sample than cross-validated."""
         if self.validated is None:
             return None
-        return self.chosen.figures[self.objectives[0].address][1] - self.validated.figure
+        first = self.objectives[0]
+        return first.gain(self.chosen.figures[first.address][1]) - first.gain(self.validated.figure)
 
 
 def default_constraints(results: Results) -> tuple[Constraint, ...]:
     """No slice's recall@10 or MRR below the current setting's, as far as they are recorded."""
-    texts = [str(metric) for metric in results.metrics]
-    guarded = [text for text in ("recall@10", "mrr") if text in texts]
     figures = results.figures[results.figures["trial_id"] == results.current]
-    known = figures[figures["value"].notna()]
+    known = figures[figures["value"].notna() & (figures["slice"] != OVERALL)]
     return tuple(
         parse_constraint(f"{group}.{metric} >= current")
         for group, metric in zip(known["slice"], known["metric"], strict=True)
-        if metric in guarded
+        if metric in ("recall@10", "mrr")
     )
 
 
@@ -164,7 +174,9 @@ def pick(
     constraints
         Bounds; the sweep's own unless given, and :func:`default_constraints` where it has none.
     policy
-        See ``choose``.
+        ``supported``: the best feasible setting whose gain in the first objective is more than luck
+        over all trials, else today's. ``best``: the best feasible setting. ``dominant``: the best
+        one that answers no question worse and some better, else today's.
     horizon_days
         How long it has to hold while the content ages.
     seed
@@ -184,40 +196,35 @@ def pick(
     scores = scores_of(results)
     far = distances(settings, settings[current])
     preference = [(-_length(item), far[n], float(n)) for n, item in enumerate(settings)]
-    choice = choose(
-        scores,
-        wanted,
-        bounds,
-        current=current,
-        preference=preference,
-        policy=policy,
-        seed=seed,
-    )
-    if choice.best is None:
+    choice = choose(scores, wanted, bounds, current=current, preference=preference, seed=seed)
+    if not choice.best:
         raise InfeasibleError(_why_infeasible(results, scores, bounds, current))
-    best = _widest(results, choice, preference)
-    trial = best if choice.trial == choice.best else choice.trial
     describe = _Describer(results, scores, wanted, bounds, choice, current, horizon_days, seed)
-    chosen = describe(trial)
-    validated = cross_validate(
-        scores,
-        wanted,
-        bounds,
-        current=current,
-        preference=preference,
-        policy=policy,
-        seed=seed,
-    )
+    best = _widest(results, choice.best, preference)
+    supported = _widest(results, choice.supported, preference)
+    chosen = _widest(results, choice.of(policy), preference)
+    trial = current if chosen is None else chosen
+    answers = {n: describe(n) for n in dict.fromkeys([trial, best, supported]) if n is not None}
+    assert best is not None
     return Pick(
         policy=policy,
         objectives=wanted,
         constraints=bounds,
-        chosen=chosen,
-        best=chosen if trial == best else describe(best),
+        chosen=answers[trial],
+        best=answers[best],
+        supported=None if supported is None else answers[supported],
         keep=trial == current,
-        supported=choice.supported,
+        broken=tuple(item.text for item in bounds if not scores.holds(item, current)[current]),
         fewest_to_differ=fewest_to_differ(_LEVEL, one_sided=True),
-        validated=validated,
+        validated=cross_validate(
+            scores,
+            wanted,
+            bounds,
+            current=current,
+            preference=preference,
+            policy=policy,
+            seed=seed,
+        ),
         n_questions=len(scores.rows(wanted[0].address)[1]),
         n_trials=len(settings),
         n_feasible=int(choice.feasible.sum()),
@@ -226,16 +233,15 @@ def pick(
 
 
 def scores_of(results: Results) -> Scores:
-    """Replay every trial and keep each question's value of every metric of which more is better."""
+    """Replay every trial and keep each question's value of every metric."""
     settings = results.settings
     judgments = results.replay.judgments
-    metrics = [metric for metric in results.metrics if metric.larger_is_better]
     shape = (len(settings), judgments.n_queries)
-    values = {str(metric): np.full(shape, np.nan) for metric in metrics}
+    values = {str(metric): np.full(shape, np.nan) for metric in results.metrics}
     for depth in dict.fromkeys(item.effective_depth for item in settings):
         members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
         positions = results.positions(members)
-        for metric in metrics:
+        for metric in results.metrics:
             place = np.ix_(np.array(members), metric.queries(judgments))
             values[str(metric)][place] = metric.values(positions)
     return Scores(values, judgments.slices, judgments.slice_of)
@@ -247,143 +253,158 @@ def _length(settings: Settings) -> float:
     return math.inf if days == 0 else days
 
 
-def _widest(results: Results, choice: Choice, preference: Sequence[tuple[float, ...]]) -> int:
-    """Return the trial with the widest plateau among those with equal objectives."""
-    assert choice.best is not None
-    if len(choice.equals) == 1:
-        return choice.best
-    widths = {n: _width(results, n) for n in choice.equals[:_EQUALS_EXAMINED]}
+def _widest(
+    results: Results, equals: Sequence[int], preference: Sequence[tuple[float, ...]]
+) -> int | None:
+    """Return the trial with the widest plateau along the half-life among equals."""
+    if len(equals) < 2:
+        return equals[0] if equals else None
+    curves: dict[Settings, dict[int, float]] = {}
+    for trial in equals[:_EQUALS_EXAMINED]:
+        rest = results.settings[trial].with_values({_HALF_LIFE: 0.0})
+        curves.setdefault(rest, {})[trial] = 0.0
+    widths: dict[int, float] = {}
+    for rest, members in curves.items():
+        curve = exact_curve(results.replay, rest, _HALF_LIFE, results.metrics)
+        for trial in members:
+            days = results.settings[trial].recency_half_life_days
+            widths[trial] = _width(margins_of(curve, results.replay, days).plateau)
     return min(widths, key=lambda n: (-widths[n], preference[n]))
 
 
-def _width(results: Results, trial: int) -> float:
-    """Return how wide a trial's plateau is along the half-life: log of the ends' ratio."""
-    settings = results.settings[trial]
-    curve = exact_curve(results.replay, settings, "recency_half_life_days", results.metrics)
-    plateau = margins_of(curve, results.replay, settings.recency_half_life_days).plateau
+def _width(plateau: Interval) -> float:
+    """Return how wide a plateau of half-lives is: the logarithm of its ends' ratio."""
     if plateau.low is None or plateau.high is None:
         return 0.0
-    low = max(plateau.low, 1e-3)
-    return math.log(min(plateau.high, 1e7) / low)
+    return math.log(min(plateau.high, 1e7) / min(max(plateau.low, 1e-3), 1e7))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Describer:
     """Says what speaks for one trial."""
 
-    def __init__(
-        self,
-        results: Results,
-        scores: Scores,
-        objectives: tuple[Objective, ...],
-        constraints: tuple[Constraint, ...],
-        choice: Choice,
-        current: int,
-        horizon_days: float,
-        seed: int,
-    ) -> None:
-        self.results = results
-        self.scores = scores
-        self.objectives = objectives
-        self.constraints = constraints
-        self.choice = choice
-        self.current = current
-        self.horizon_days = horizon_days
-        self.seed = seed
+    results: Results
+    scores: Scores
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    choice: Choice
+    current: int
+    horizon_days: float
+    seed: int
 
     def __call__(self, trial: int) -> Answer:
-        results = self.results
-        addresses = dict.fromkeys(
-            [item.address for item in self.objectives] + [c.address for c in self.constraints]
-        )
+        results, first = self.results, self.objectives[0]
+        addresses = dict.fromkeys(item.address for item in (*self.objectives, *self.constraints))
         figures = {a: self.scores.figure(a) for a in addresses}
-        rows, _ = self.scores.rows(self.objectives[0].address)
-        gain = rows[trial] - rows[self.current]
-        settings, plateaus, flip = self._refine(trial)
+        gain = self.scores.gain(first, self.current)[trial]
+        settings = self._refined(trial)
+        margins = {name: self._margins(settings, name) for name in _REFINED}
+        bounds = tie_bounds(results.replay, settings, results.metrics)
+        place = _place(bounds.groups, results, first.address)
         fails = self._fails(settings)
         return Answer(
             trial=trial,
             settings=settings,
             figures={a: (float(f[self.current]), float(f[trial])) for a, f in figures.items()},
+            ties=(float(bounds.lowest[place]), float(bounds.highest[place])),
             interval=self._interval(gain),
             p_value=float(self.choice.test.p_value[trial]),
             score=_tally(results, trial, self.current),
             n_differ=int((gain != 0).sum()),
-            plateaus=plateaus,
-            flip=flip,
+            plateaus={name: item.plateau for name, item in margins.items()},
+            flips={n: m.nearest for n, m in margins.items() if m.nearest is not None},
             fails_after_days=fails[0] if fails else None,
             fails=fails[1] if fails else None,
         )
 
-    def _interval(self, gain: FloatArray) -> Interval95 | None:
-        return mean_interval([gain], seed=self.seed, bounds=(-1.0, 1.0))
+    def _interval(self, gain: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Interval95 | None:
+        address = self.objectives[0].address
+        if not split_address(address)[1].larger_is_better:
+            return None
+        own = self.scores.slice_of[self.scores.rows(address)[1]]
+        strata = [gain[own == number] for number in np.unique(own)]
+        return mean_interval(strata, seed=self.seed, bounds=(-1.0, 1.0))
 
-    def _refine(self, trial: int) -> tuple[Settings, dict[str, Interval], tuple[str, Flip] | None]:
+    def _margins(self, settings: Settings, name: str) -> Margins:
+        curve = exact_curve(self.results.replay, settings, name, self.results.metrics)
+        return margins_of(curve, self.results.replay, settings.get(name))
+
+    def _refined(self, trial: int) -> Settings:
         """Move continuous knobs to the middle of their plateaus, one after the other."""
-        replay, settings = self.results.replay, self.results.settings[trial]
-        plateaus: dict[str, Interval] = {}
-        nearest: tuple[float, str, Flip] | None = None
+        settings = self.results.settings[trial]
+        if trial == self.current:
+            return settings
         for name in _REFINED:
             value = settings.get(name)
-            curve = exact_curve(replay, settings, name, self.results.metrics)
-            margins = margins_of(curve, replay, value)
-            plateaus[name] = margins.plateau
-            flip = margins.nearest
-            if flip is not None:
-                far = _far(value, flip.at)
-                if nearest is None or far < nearest[0]:
-                    nearest = (far, name, flip)
-            plateau = margins.plateau
-            if value and trial != self.current and plateau.low is not None:
-                assert plateau.high is not None
-                middle = _few_digits(plateau.low, plateau.high, log=curve.knob.log_scale)
+            if value is None or (name == _HALF_LIFE and value == 0):
+                continue
+            plateau = self._margins(settings, name).plateau
+            if plateau.low is not None and plateau.high is not None:
+                middle = _few_digits(plateau.low, plateau.high, log=name == _HALF_LIFE)
                 moved = settings.with_values({name: middle})
                 if self._same(settings, moved):
                     settings = moved
-        return settings, plateaus, None if nearest is None else nearest[1:]
+        return settings
 
     def _same(self, settings: Settings, moved: Settings) -> bool:
-        """Check by real ranking that no figure moved."""
-        value = self.results.replay.figures([settings, moved], self.results.metrics).value
-        return bool(np.array_equal(value[0], value[1], equal_nan=True))
+        """Check by real ranking that no question's value moved."""
+        positions = self.results.replay.positions([settings, moved])
+        values = (metric.values(positions) for metric in self.results.metrics)
+        return all(np.array_equal(value[0], value[1]) for value in values)
 
     def _fails(self, settings: Settings) -> tuple[float, str] | None:
         """Return when, within the horizon, a constraint or the gain is lost, and which."""
-        replay, metrics = self.results.replay, self.results.metrics
-        today = self.results.settings[self.current]
-        mine, theirs = (expiry_of(replay, item, metrics) for item in (settings, today))
+        results, first = self.results, self.objectives[0]
+        today = results.settings[self.current]
+        mine, theirs = (
+            expiry_of(results.replay, item, results.metrics) for item in (settings, today)
+        )
+
+        def gain(days: float) -> float:
+            place = _place(mine.groups, results, first.address)
+            return first.gain(float(mine.at(days)[place])) - first.gain(
+                float(theirs.at(days)[place])
+            )
+
+        gains = gain(0.0) > _ROUNDING
         days = np.unique(np.concatenate([mine.edges, theirs.edges]))
         for day in days[days <= self.horizon_days].tolist():
-            own, other = mine.at(day), theirs.at(day)
             for constraint in self.constraints:
-                group, metric = _place(mine.groups, metrics, constraint.address)
-                if not constraint.holds(float(own[group, metric]), float(other[group, metric])):
+                place = _place(mine.groups, results, constraint.address)
+                own, other = float(mine.at(day)[place]), float(theirs.at(day)[place])
+                if not constraint.holds(own, other):
                     return day, constraint.text
-            first = self.objectives[0]
-            group, metric = _place(mine.groups, metrics, first.address)
-            if first.gain(float(own[group, metric])) < first.gain(float(other[group, metric])):
-                return day, f"{first.address} no worse than the current setting"
+            if gains and gain(day) <= _ROUNDING:
+                return day, f"no gain in {first.address} over the current setting"
         return None
 
 
-def _place(groups: tuple[str, ...], metrics: Sequence[object], address: str) -> tuple[int, int]:
-    group, _, metric = address.rpartition(".")
-    return groups.index(group), [str(item) for item in metrics].index(metric)
-
-
-def _far(value: float | None, at: float) -> float:
-    if value is not None and value > 0 and at > 0:
-        return abs(math.log(at / value))
-    return abs(at - (value or 0.0)) if at < 1e4 else math.log(at)
+def _place(groups: Sequence[str], results: Results, address: str) -> tuple[int, int]:
+    group, metric = split_address(address)
+    return groups.index(group), results.metrics.index(metric)
 
 
 def _few_digits(low: float, high: float, *, log: bool) -> float:
-    """Return a value near the middle of an interval with as few digits as fit well inside it."""
-    finite_high = high if math.isfinite(high) else max(low * 4, 1.0)
-    middle = math.sqrt(low * finite_high) if log and low > 0 else (low + finite_high) / 2
-    inner = (finite_high - low) / 4
+    """Return a value in the middle half of an interval with as few digits as fit.
+
+    Examples
+    --------
+    >>> _few_digits(1749.33, 1831.56, log=True), _few_digits(10.3, 6500, log=True)
+    (1800.0, 300.0)
+    >>> _few_digits(0.2931, 0.3019, log=False), _few_digits(0.0, math.inf, log=True)
+    (0.297, 2.0)
+    """
+    if not math.isfinite(high):
+        high = max(low * 4, 4.0)
+    if log:
+        low = max(low, high / 4) if low <= 0 else low
+        ratio = (high / low) ** 0.25
+        middle, inner = math.sqrt(low * high), (low * ratio, high / ratio)
+    else:
+        middle, inner = (low + high) / 2, (low + (high - low) / 4, high - (high - low) / 4)
     for digits in range(1, 17):
         rounded = float(f"{middle:.{digits}g}")
-        if low + inner <= rounded <= finite_high - inner:
+        if inner[0] <= rounded <= inner[1]:
             return rounded
     return middle
 
@@ -399,19 +420,36 @@ def _why_infeasible(
     results: Results, scores: Scores, constraints: Sequence[Constraint], current: int
 ) -> str:
     """Say which constraint binds and which trials come nearest."""
-    lines, lacking = [], np.zeros(len(results.settings))
-    for constraint in constraints:
-        figure = scores.figure(constraint.address)
-        today = float(figure[current])
-        met = [constraint.holds(v, today) for v in figure.tolist()]
-        gap = np.where(met, 0.0, np.abs(figure - constraint.bound(today)))
-        lacking += np.nan_to_num(gap, nan=1.0)
-        if not any(met):
-            best = figure[np.nanargmin(gap)] if not np.isnan(gap).all() else math.nan
-            lines.append(f"{constraint.text}: met by no setting; the nearest has {best:.4f}.")
-        elif not all(met):
-            lines.append(f"{constraint.text}: met by {sum(met)} of {len(met)} settings.")
-    nearest = np.argsort(lacking, kind="stable")[:3]
-    lines.append("nearest settings:")
-    lines += [f"  #{n} {results.settings[n].text}" for n in nearest.tolist()]
-    return "no setting meets all constraints.\n" + "\n".join(lines)
+    met = np.array([scores.holds(item, current) for item in constraints])
+    figures = [scores.figure(item.address) for item in constraints]
+    gaps = np.array(
+        [
+            np.abs(figure - item.bound(float(figure[current])))
+            for item, figure in zip(constraints, figures, strict=True)
+        ]
+    )
+    lacking = np.where(met, 0.0, np.where(np.isnan(gaps), 1.0, gaps))
+    lines = ["no setting meets all constraints."]
+    for number, item in enumerate(constraints):
+        others = np.delete(met, number, axis=0).all(axis=0)
+        if np.isnan(figures[number]).all():
+            lines.append(f"{item.text}: no question has this figure.")
+        elif not met[number].any():
+            best = figures[number][int(gaps[number].argmin())]
+            lines.append(f"{item.text}: binds, met by no setting; the nearest has {best:.4f}.")
+        elif others.any():
+            lines.append(
+                f"{item.text}: binds, met by {met[number].sum()} settings, but by none of the "
+                f"{others.sum()} that meet the rest."
+            )
+        else:
+            lines.append(f"{item.text}: met by {met[number].sum()} settings.")
+    lines.append("Nearest settings:")
+    for trial in np.argsort(lacking.sum(axis=0), kind="stable")[:3].tolist():
+        missed = [
+            f"{item.address} {figures[n][trial]:.4f}"
+            for n, item in enumerate(constraints)
+            if not met[n, trial]
+        ]
+        lines.append(f"  #{trial} {results.settings[trial].text}: {', '.join(missed)}")
+    return "\n".join(lines)

@@ -18,6 +18,7 @@ from sweeper.constraints import Constraint, Objective, split_address
 from sweeper.evaluate import exact_sums
 from sweeper.golden import OVERALL
 from sweeper.knobs import Settings, knob
+from sweeper.metrics import parse_metric
 from sweeper.paired import MaxT, max_t_test
 from sweeper.pools import FloatArray
 
@@ -42,7 +43,7 @@ _FEWEST = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Per-question values of every trial, for the figures that a pick reads.
+    """Per-question values of every trial.
 
     Attributes
     ----------
@@ -55,6 +56,10 @@ class Scores:
     values: dict[str, FloatArray]
     slices: tuple[str, ...]
     slice_of: NDArray[np.intp]
+
+    @property
+    def n_trials(self) -> int:
+        return len(next(iter(self.values.values())))
 
     def rows(self, address: str) -> tuple[FloatArray, NDArray[np.intp]]:
         """Return a figure's values, shape (n_trials, n), and the questions that they belong to."""
@@ -74,6 +79,20 @@ class Scores:
         sums: FloatArray = exact_sums(rows, np.ones((len(queries), 1)))[:, 0] / len(queries)
         return sums
 
+    def gain(self, objective: Objective, current: int) -> FloatArray:
+        """Return how much better than today each question fares, shape (n_trials, n)."""
+        rows, _ = self.rows(objective.address)
+        sign = 1.0 if objective.direction == "maximize" else -1.0
+        gain: FloatArray = sign * (rows - rows[current])
+        return gain
+
+    def holds(self, constraint: Constraint, current: int) -> NDArray[np.bool_]:
+        """Return which trials meet a constraint, shape (n_trials,)."""
+        figure = self.figure(constraint.address)
+        known, place = np.unique(figure, return_inverse=True)
+        today = float(figure[current])
+        return np.array([constraint.holds(value, today) for value in known.tolist()])[place]
+
     def of(self, queries: NDArray[np.intp]) -> Scores:
         """Return the scores of some questions."""
         return Scores(
@@ -85,34 +104,34 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a policy chooses.
+    """What the policies choose among.
+
+    Each of ``best``, ``supported`` and ``dominant`` holds the feasible trials of that kind with
+    equal figures of all objectives, the preferred one first; it is empty if there is none.
 
     Attributes
     ----------
-    trial
-        Index of the choice; the current one where nothing else is chosen.
-    best
-        The best feasible trial; ``None`` if none is feasible.
-    equals
-        Feasible trials with the same figures of all objectives as ``best``.
     feasible : shape (n_trials,)
+    best
+        The highest objectives.
+    supported
+        The highest objectives of those whose gain has an adjusted p of at most 0.05.
     dominant
-        The best trial that no question answers worse than today's and some answer better, if any.
+        The highest objectives of those that answer no question worse than today and some better.
     test
         Max-T test of the first objective against the current setting.
     """
 
-    trial: int
-    best: int | None
-    equals: tuple[int, ...]
     feasible: NDArray[np.bool_]
-    dominant: int | None
+    best: tuple[int, ...]
+    supported: tuple[int, ...]
+    dominant: tuple[int, ...]
     test: MaxT
 
-    @property
-    def supported(self) -> bool:
-        """Whether the best feasible trial's gain is more than luck over all trials gives."""
-        return self.best is not None and float(self.test.p_value[self.best]) <= _LEVEL
+    def of(self, policy: Policy) -> tuple[int, ...]:
+        """Return the equal trials that a policy chooses among; none means: keep today's."""
+        chosen: tuple[int, ...] = getattr(self, policy)
+        return chosen
 
 
 def choose(
@@ -122,11 +141,10 @@ def choose(
     *,
     current: int,
     preference: Sequence[tuple[float, ...]],
-    policy: Policy,
     seed: int,
     n_permutations: int = 9_999,
 ) -> Choice:
-    """Choose a trial.
+    """Choose among trials.
 
     Parameters
     ----------
@@ -137,67 +155,48 @@ def choose(
     constraints
         Bounds that a trial must meet.
     current
-        Index of the setting that runs today.
+        Index of the setting that runs today. Where it is as good as the best, it is the best.
     preference : length n_trials
-        Among trials with equal objectives the lowest is taken.
-    policy
-        ``supported``: the best feasible trial if the max-T test of the first objective has
-        p <= 0.05, else today's setting. ``best``: the best feasible trial. ``dominant``: the best
-        trial that answers no question worse, else today's setting.
+        Among trials with equal objectives the lowest comes first.
     seed
         Seeds the test.
     n_permutations
         Of the test.
     """
-    feasible = np.ones(len(next(iter(scores.values.values()))), bool)
+    feasible = np.ones(scores.n_trials, bool)
     for constraint in constraints:
-        figure = scores.figure(constraint.address)
-        feasible &= np.array([constraint.holds(f, float(figure[current])) for f in figure.tolist()])
+        feasible &= scores.holds(constraint, current)
     gains = np.stack(
         [[item.gain(v) for v in scores.figure(item.address).tolist()] for item in objectives],
         axis=1,
     )
     test = max_t_test(
-        _differences(scores, objectives[0], current), seed=seed, n_permutations=n_permutations
+        scores.gain(objectives[0], current), seed=seed, n_permutations=n_permutations
     )
-    best, equals = _best(gains, feasible, preference)
+
+    def equals(allowed: NDArray[np.bool_]) -> tuple[int, ...]:
+        candidates = [n for n in np.flatnonzero(allowed).tolist() if gains[n, 0] > -math.inf]
+        if not candidates:
+            return ()
+        top = max(tuple(gains[n].tolist()) for n in candidates)
+        same = [n for n in candidates if tuple(gains[n].tolist()) == top]
+        return (current,) if current in same else tuple(sorted(same, key=lambda n: preference[n]))
+
     better, worse = _moved(scores, current)
-    clean = (worse == 0) & (better > 0)
-    dominant, _ = _best(gains, clean, preference)
-    trial = current
-    if policy == "best" and best is not None:
-        trial = best
-    elif policy == "dominant" and dominant is not None:
-        trial = dominant
-    elif policy == "supported" and best is not None and float(test.p_value[best]) <= _LEVEL:
-        trial = best
-    return Choice(trial, best, equals, feasible, dominant, test)
-
-
-def _differences(scores: Scores, objective: Objective, current: int) -> FloatArray:
-    rows, _ = scores.rows(objective.address)
-    sign = 1.0 if objective.direction == "maximize" else -1.0
-    differences: FloatArray = sign * (rows - rows[current])
-    return differences
-
-
-def _best(
-    gains: FloatArray, allowed: NDArray[np.bool_], preference: Sequence[tuple[float, ...]]
-) -> tuple[int | None, tuple[int, ...]]:
-    candidates = [n for n in np.flatnonzero(allowed).tolist() if gains[n, 0] > -math.inf]
-    if not candidates:
-        return None, ()
-    top = max(tuple(gains[n].tolist()) for n in candidates)
-    equals = [n for n in candidates if tuple(gains[n].tolist()) == top]
-    equals.sort(key=lambda n: preference[n])
-    return equals[0], tuple(equals)
+    return Choice(
+        feasible=feasible,
+        best=equals(feasible),
+        supported=equals(feasible & (test.p_value <= _LEVEL)),
+        dominant=equals(feasible & (worse == 0) & (better > 0)),
+        test=test,
+    )
 
 
 def _moved(scores: Scores, current: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return how many questions each trial answers better and worse than the current one."""
-    tables = list(scores.values.values())
-    rises = np.zeros(tables[0].shape, bool)
-    falls = np.zeros(tables[0].shape, bool)
+    tables = [v for name, v in scores.values.items() if parse_metric(name).larger_is_better]
+    shape = (scores.n_trials, len(scores.slice_of))
+    rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
     for table in tables:
         rises |= table > table[current]
         falls |= table < table[current]
@@ -244,7 +243,8 @@ def cross_validate(
     """Repeat the whole pick on part of the questions and score it on the rest.
 
     Folds are stratified by slice; there are as many as the smallest slice named by an objective or
-    a constraint has questions, at most 10.
+    a constraint has questions, at most 10. A constraint of whose slice a fold's pick sees no
+    question is left out of that pick. Equals are told apart by ``preference`` alone.
 
     Returns
     -------
@@ -257,10 +257,10 @@ def cross_validate(
     inside the folds).
     """
     named = [*(item.address for item in objectives), *(item.address for item in constraints)]
-    sizes = [len(scores.rows(address)[1]) for address in named]
-    if min(len(scores.rows(item.address)[1]) for item in objectives) < _FEWEST:
+    sizes = {address: len(scores.rows(address)[1]) for address in named}
+    if min(sizes[item.address] for item in objectives) < _FEWEST:
         return None
-    n_folds = max(2, min([_FOLDS, *(size for size in sizes if size > 1)]))
+    n_folds = max(2, min([_FOLDS, *(size for size in sizes.values() if size > 1)]))
     rows, queries = scores.rows(objectives[0].address)
     place = np.full(len(scores.slice_of), -1)
     place[queries] = np.arange(len(queries))
@@ -270,19 +270,20 @@ def cross_validate(
         fold = _folds(scores.slice_of, n_folds, rng)
         total = 0.0
         for number in range(n_folds):
+            seen = scores.of(np.flatnonzero(fold != number))
             choice = choose(
-                scores.of(np.flatnonzero(fold != number)),
+                seen,
                 objectives,
-                constraints,
+                [item for item in constraints if len(seen.rows(item.address)[1])],
                 current=current,
                 preference=preference,
-                policy=policy,
                 seed=seed,
                 n_permutations=999,
             )
-            kept += choice.trial == current
+            [trial, *_] = choice.of(policy) or (current,)
+            kept += trial == current
             held_out = place[np.flatnonzero(fold == number)]
-            total += float(rows[choice.trial, held_out[held_out >= 0]].sum())
+            total += float(rows[trial, held_out[held_out >= 0]].sum())
         figures.append(total / len(queries))
     return CrossValidated(
         figure=float(np.mean(figures)),

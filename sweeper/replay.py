@@ -1,14 +1,7 @@
-"""The fast path: positions of the relevant rows of all queries under many settings at once.
+"""Replay: any number of settings over a captured pool, as fast as the machine allows.
 
-Equal to ``ranking`` bit for bit, ties included (a property test holds them together), but it never
-sorts: a row's position is one more than the number of rows that stand before it, and only relevant
-rows need a position. Arrays are laid out candidate by relevant row, so that every step is a long
-vector operation.
-
-Settings that differ only in the half-life share their work. With ``x = 1 / half_life`` the
-logarithm of a score is a straight line in ``x``, so one crossing per pair of rows tells at which
-half-lives of a grid the pair changes places (:meth:`Scene.by_lines`). Where floating-point
-products could decide otherwise than real numbers, near a crossing, products decide.
+``counting`` computes positions with numpy; for large sweeps ``kernels`` counts feature values with
+compiled code (extra ``fast``). Both equal ``ranking`` bit for bit.
 """
 
 from __future__ import annotations
@@ -16,24 +9,21 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.counting import groups_of
 from sweeper.evaluate import Evaluator, Figures
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings
+from sweeper.layout import Layout
 from sweeper.metrics import Metric
-from sweeper.pools import VECTOR, FloatArray, IntArray, Pool
-from sweeper.ranking import decay_factor
+from sweeper.pools import Pool
 from sweeper.runs import Judgments, Positions
 
-__all__ = ["MARGIN", "UNDERFLOW", "Crossings", "Group", "Layout", "Replay", "Scene"]
-
-_BLOCK = 1 << 16
-"""Candidate slots per vector operation: 64K doubles are half a megabyte and stay in cache."""
+__all__ = ["Replay"]
 
 _CHUNK = 1 << 22
 """Positions held at once while figures are computed."""
@@ -44,20 +34,7 @@ _TRIALS_AT_ONCE = 1 << 15
 _COMPILED_FROM = 20_000_000
 """Trial-queries from which loading the compiled kernel pays: some seconds of plain numpy."""
 
-MARGIN = 1e-10
-"""In units of log2(score). Rounding of ages, half-lives and products amounts to 5e-13 at most."""
-
-UNDERFLOW = 900.0
-"""Beyond this many half-lives a product of doubles may underflow, and products decide."""
-
-_SHORTEST = 1e-290
-"""In days. Below, ``1 / half_life`` may overflow, and products decide."""
-
-_LINES_FROM = 3
-"""Half-lives from which crossings are cheaper than one product per half-life."""
-
-
-CountFeatures: TypeAlias = Callable[["Layout", Evaluator, Sequence[Settings]], NDArray[np.integer]]
+CountFeatures: TypeAlias = Callable[[Layout, Evaluator, Sequence[Settings]], NDArray[np.integer]]
 
 
 class Replay:
@@ -124,7 +101,7 @@ class Replay:
         layout = self.layout(depths.pop())
         position = np.zeros((len(settings), layout.n_targets), layout.dtype)
         returned = np.zeros((len(settings), self.judgments.n_queries), np.int32)
-        for group in _groups(layout, settings):
+        for group in groups_of(layout, settings):
             for trials, part in group.positions():
                 limits = np.array([settings[t].limit for t in trials])[:, None]
                 position[trials] = np.where(part <= limits, part, 0)
@@ -133,7 +110,11 @@ class Replay:
 
     def figures(self, settings: Sequence[Settings], metrics: Sequence[Metric]) -> Figures:
         """Return the figures of each settings, in their order, in bounded memory."""
-        limit = max(item.limit for item in settings)
+        if not settings:
+            raise ValueError("at least one settings is needed")
+        # No position is higher than the number of candidates, whatever the limit.
+        deepest = max(self.layout(item.effective_depth).n_slots for item in settings)
+        limit = min(max(item.limit for item in settings), max(1, deepest))
         evaluator = Evaluator(self.judgments, metrics, limit)
         count = self._compiled(evaluator, len(settings))
         value = np.empty((len(settings), len(evaluator.groups), len(metrics)))
@@ -177,484 +158,3 @@ class Replay:
 def _group_key(item: Settings) -> tuple[int, tuple[tuple[str, float], ...], int, float]:
     floor = -math.inf if item.min_similarity is None else item.min_similarity
     return (item.effective_depth, tuple(item.weights.items()), item.rrf_k, floor)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """One pool at one depth as arrays. A *target* is a candidate row that a query expects.
-
-    Attributes
-    ----------
-    channels
-        Names, in fusion order.
-    ranks : shape (n_channels, n_candidates, n_queries)
-        1-based rank after the stores were merged; 0 where the channel lacks the row, and in the
-        padding of queries with fewer candidates.
-    item : shape (n_candidates, n_queries)
-        Index of each row into the pool's items; -1 in the padding.
-    age_number : shape (n_candidates, n_queries)
-        Index into ``ages``.
-    ages : shape (n_ages,)
-        Distinct ages in days; 0 for whatever does not decay.
-    cosines : shape (n_queries, longest)
-        Values of the vector channel in rank order, negative infinity as padding.
-    target_query, target_slot, target_key : shape (n_targets,)
-        Query, candidate slot and flat expected key of each target, ordered by key.
-    """
-
-    channels: tuple[str, ...]
-    ranks: NDArray[np.int32]
-    item: NDArray[np.int32]
-    age_number: NDArray[np.int32]
-    ages: FloatArray
-    cosines: FloatArray
-    target_query: NDArray[np.intp]
-    target_slot: NDArray[np.intp]
-    target_key: NDArray[np.intp]
-
-    @classmethod
-    def build(
-        cls, pool: Pool, judgments: Judgments, pool_query: NDArray[np.intp], depth: int
-    ) -> Layout:
-        """Merge the stores of each channel, unite the channels, and find the targets."""
-        n_queries = len(pool_query)
-        number = np.full(len(pool), -1, np.intp)
-        number[pool_query] = np.arange(n_queries)
-        channel, query, item, value = _merged_rows(pool, depth)
-        query = number[query]
-        kept = query >= 0
-        channel, query, item, value = channel[kept], query[kept], item[kept], value[kept]
-        rank = _places((query * len(pool.channels) + channel).astype(np.int64)) + 1
-
-        # A candidate slot is a distinct (query, item); slots count from 0 within each query.
-        pair = query.astype(np.int64) * max(1, len(pool.item_ids)) + item
-        unique, slot_of_row = np.unique(pair, return_inverse=True)
-        slot_query = unique // max(1, len(pool.item_ids))
-        slot_item = (unique % max(1, len(pool.item_ids))).astype(np.intp)
-        slot = _places(slot_query)
-        n_slots = int(slot.max(initial=-1)) + 1
-
-        ranks = np.zeros((len(pool.channels), n_slots, n_queries), np.int32)
-        ranks[channel, slot[slot_of_row], query] = rank
-        decays = (pool.item_store == 1) & (pool.item_age_days > 0)
-        ages, age_of_item = np.unique(
-            np.append(0.0, np.where(decays, pool.item_age_days, 0.0)), return_inverse=True
-        )
-        item_of = np.full((n_slots, n_queries), -1, np.int32)
-        item_of[slot, slot_query] = slot_item
-        age_number = np.zeros((n_slots, n_queries), np.int32)
-        age_number[slot, slot_query] = age_of_item[1:][slot_item]
-
-        vector = channel == (pool.channels.index(VECTOR) if VECTOR in pool.channels else -1)
-        longest = int(rank[vector].max(initial=0))
-        cosines = np.full((n_queries, longest), -np.inf)
-        cosines[query[vector], rank[vector] - 1] = value[vector]
-
-        found = [
-            (judgments.key_number.get((int(q), pool.item_keys[i])), s)
-            for s, (q, i) in enumerate(zip(slot_query, slot_item, strict=True))
-        ]
-        targets = sorted((key, s) for key, s in found if key is not None)
-        chosen = np.array([s for _, s in targets], np.intp)
-        return cls(
-            channels=pool.channels,
-            ranks=ranks,
-            item=item_of,
-            age_number=age_number,
-            ages=ages,
-            cosines=cosines,
-            target_query=slot_query[chosen].astype(np.intp),
-            target_slot=slot[chosen].astype(np.intp),
-            target_key=np.array([key for key, _ in targets], np.intp),
-        )
-
-    @property
-    def n_targets(self) -> int:
-        return len(self.target_key)
-
-    @property
-    def n_slots(self) -> int:
-        return int(self.ranks.shape[1])
-
-    @property
-    def dtype(self) -> type[np.int16] | type[np.int32]:
-        """The smallest type that holds every position."""
-        return np.int16 if self.n_slots < 2**15 - 1 else np.int32
-
-    @property
-    def longest_rank(self) -> int:
-        return int(self.ranks.max(initial=0))
-
-    def survivors(self, floor: float | None) -> NDArray[np.int32]:
-        """Return how many vector rows of each query are not below a floor, shape (n_queries,)."""
-        if floor is None:
-            return np.full(len(self.cosines), self.cosines.shape[1], np.int32)
-        left: NDArray[np.int32] = (self.cosines >= floor).sum(axis=1, dtype=np.int32)
-        return left
-
-
-def _merged_rows(
-    pool: Pool, depth: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Return channel, query, item and value of each row within depth, in merged order."""
-    store = pool.item_store[pool.row_item]
-    list_number = (pool.row_query.astype(np.int64) * len(pool.channels) + pool.row_channel) * 2
-    list_number += store
-    rows = np.flatnonzero(_places(list_number) < depth)
-    # Rows already stand by query, channel, store and place: a stable sort by value within query and
-    # channel puts documents first among equals.
-    by = np.lexsort((-pool.row_value[rows], list_number[rows] // 2))
-    rows = rows[by]
-    return (
-        pool.row_channel[rows].astype(np.intp),
-        pool.row_query[rows].astype(np.intp),
-        pool.row_item[rows].astype(np.intp),
-        pool.row_value[rows],
-    )
-
-
-def _places(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return each element's 0-based place in its run of equal, adjacent numbers."""
-    index = np.arange(len(groups))
-    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]]) if len(groups) else index
-    lengths = np.diff(np.append(starts, len(groups)))
-    return index - np.repeat(starts, lengths)
-
-
-def _groups(layout: Layout, settings: Sequence[Settings]) -> Iterator[Group]:
-    """Split settings into groups that differ in floor, half-life and limit only."""
-    trials: dict[tuple[object, ...], list[int]] = {}
-    for number, item in enumerate(settings):
-        trials.setdefault(_group_key(item)[1:3], []).append(number)
-    for members in trials.values():
-        yield Group(layout, settings, members)
-
-
-class Group:
-    """Trials that share depth, weights and ``rrf_k``."""
-
-    def __init__(self, layout: Layout, settings: Sequence[Settings], trials: Sequence[int]) -> None:
-        self.layout = layout
-        self.settings = settings
-        self.trials = trials
-        one = settings[trials[0]]
-        self.active = [
-            (number, one.weight(name))
-            for number, name in enumerate(layout.channels)
-            if one.weight(name) > 0
-        ]
-        self.rrf_k = one.rrf_k
-        names = list(layout.channels)
-        self.vector = names.index(VECTOR) if VECTOR in names else -1
-        self.floored = any(number == self.vector for number, _ in self.active)
-        self._alone: NDArray[np.int64] | None = None
-
-    def positions(self) -> Iterator[tuple[list[int], NDArray[np.integer]]]:
-        """Yield some of the trials with their uncut positions, shape (n, n_targets).
-
-        Trials with the same survivors of the floor in every query are computed once; so are
-        queries with the same survivors under different floors.
-        """
-        layout = self.layout
-        floors: dict[float | None, list[int]] = {}
-        for trial in self.trials:
-            floor = self.settings[trial].min_similarity if self.floored else None
-            floors.setdefault(floor, []).append(trial)
-        survivors = np.stack([layout.survivors(floor) for floor in floors])
-        grid = self._shared_half_lives(list(floors.values()))
-        if grid is None:
-            for members, surviving in zip(floors.values(), survivors, strict=True):
-                half_lives = [self.settings[t].recency_half_life_days for t in members]
-                column = np.arange(layout.n_targets)
-                yield members, self.columns(column, surviving[layout.target_query], half_lives)
-            return
-        state, inverse = _distinct_states(survivors[:, layout.target_query])
-        target, count = state
-        part = self.columns(target, count, grid)
-        place = {half_life: number for number, half_life in enumerate(grid)}
-        for members, columns in zip(floors.values(), inverse, strict=True):
-            chosen = [place[self.settings[t].recency_half_life_days] for t in members]
-            yield members, part[chosen][:, columns]
-
-    def _shared_half_lives(self, members: list[list[int]]) -> list[float] | None:
-        """Return the half-lives of all floors if computing their product wastes little."""
-        if len(members) == 1:
-            return None
-        grid = dict.fromkeys(self.settings[t].recency_half_life_days for t in self.trials)
-        wasteful = len(grid) * len(members) > 2 * len(self.trials)
-        return None if wasteful else list(grid)
-
-    def columns(
-        self, target: NDArray[np.intp], survivors: NDArray[np.int32], half_lives: list[float]
-    ) -> NDArray[np.integer]:
-        """Return the positions of some targets, shape (n_half_lives, n_columns).
-
-        Parameters
-        ----------
-        target : shape (n_columns,)
-            Index of a target; it may repeat with another number of survivors.
-        survivors : shape (n_columns,)
-            Vector rows of the target's query that the floor leaves.
-        half_lives
-            Days; 0 is off. They may repeat.
-        """
-        unique = list(dict.fromkeys(half_lives))
-        result = np.zeros((len(unique), len(target)), self.layout.dtype)
-        step = max(1, _BLOCK // max(1, self.layout.n_slots))
-        for start in range(0, len(target), step):
-            part = slice(start, start + step)
-            result[:, part] = self._block(target[part], survivors[part], unique)
-        if unique == half_lives:
-            return result
-        place = {half_life: number for number, half_life in enumerate(unique)}
-        return result[[place[half_life] for half_life in half_lives]]
-
-    def _block(
-        self, target: NDArray[np.intp], survivors: NDArray[np.int32], half_lives: list[float]
-    ) -> NDArray[np.integer]:
-        scene = Scene.build(self, target, survivors)
-        oldest = float(self.layout.ages[-1])
-        lined = [
-            place
-            for place, half_life in enumerate(half_lives)
-            if half_life > _SHORTEST and oldest / half_life <= UNDERFLOW
-        ]
-        if len(lined) < _LINES_FROM or not scene.safe_for_lines:
-            lined = []
-        result = np.empty((len(half_lives), len(target)), self.layout.dtype)
-        if lined:
-            result[lined] = scene.by_lines([half_lives[place] for place in lined])
-        for place in sorted(set(range(len(half_lives))) - set(lined)):
-            result[place] = scene.by_products(half_lives[place])
-        return result
-
-    def count_returned(self, returned: NDArray[np.int32]) -> None:
-        """Write how many rows each query returns into the rows of this group's trials."""
-        queries = np.arange(returned.shape[1])
-        known: dict[float | None, NDArray[np.int64]] = {}
-        for trial in self.trials:
-            item = self.settings[trial]
-            floor = item.min_similarity if self.floored else None
-            if floor not in known:
-                known[floor] = self.candidates(queries, self.layout.survivors(floor))
-            returned[trial] = np.minimum(known[floor], item.limit)
-
-    def candidates(
-        self, query: NDArray[np.intp], survivors: NDArray[np.integer]
-    ) -> NDArray[np.int64]:
-        """Return how many candidates some queries have, given the vector rows that a floor leaves.
-
-        Parameters
-        ----------
-        query, survivors : shape (n,)
-            A query may repeat with another number of survivors.
-        """
-        if self._alone is None:
-            ranks = self.layout.ranks
-            held = np.zeros(ranks.shape[1:], bool)
-            for number, _ in self.active:
-                if number != self.vector:
-                    held |= ranks[number] > 0
-            # alone[q, m] is how many of the first m vector rows no other channel holds.
-            alone = np.zeros((ranks.shape[2], self.layout.cosines.shape[1] + 1), np.int64)
-            if self.floored:
-                slot, owner = np.nonzero((ranks[self.vector] > 0) & ~held)
-                alone[owner, ranks[self.vector][slot, owner]] = 1
-            self._alone = held.sum(axis=0)[:, None] + np.cumsum(alone, axis=1)
-        found: NDArray[np.int64] = self._alone[query, survivors]
-        return found
-
-
-def _distinct_states(
-    survivors: NDArray[np.int32],
-) -> tuple[tuple[NDArray[np.intp], NDArray[np.int32]], NDArray[np.intp]]:
-    """Return the distinct (target, survivors) columns and, per floor and target, which one it is.
-
-    Parameters
-    ----------
-    survivors : shape (n_floors, n_targets)
-        Vector rows that each floor leaves in the target's query.
-    """
-    n_targets = survivors.shape[1]
-    width = int(survivors.max(initial=0)) + 1
-    code = np.arange(n_targets) * width + survivors
-    unique, inverse = np.unique(code, return_inverse=True)
-    state = ((unique // width).astype(np.intp), (unique % width).astype(np.int32))
-    return state, inverse.reshape(survivors.shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Crossings:
-    """Changes of place with a column's target along ``x = 1 / half_life``.
-
-    Attributes
-    ----------
-    ahead : shape (n_candidates, n_columns)
-        Whether a row stands before the target without decay.
-    slot, column : shape (n,)
-        Which row changes places with which target.
-    x : shape (n,)
-        Where; 0 for rows of equal fused score, which part as soon as anything decays.
-    days : shape (n,)
-        Difference of their ages, above 0.
-    step : shape (n,)
-        Change of the number of rows ahead of the target, 1 or -1.
-    close
-        Slots and columns of rows whose fused score differs from the target's by rounding alone.
-    """
-
-    ahead: NDArray[np.bool_]
-    slot: NDArray[np.intp]
-    column: NDArray[np.intp]
-    x: FloatArray
-    days: FloatArray
-    step: FloatArray
-    close: tuple[NDArray[np.intp], ...]
-
-
-@dataclass(slots=True, eq=False)
-class Scene:
-    """Some targets beside all candidates of their queries; shapes are (n_candidates, n_columns)."""
-
-    layout: Layout
-    fused: FloatArray
-    present: NDArray[np.bool_]
-    key: IntArray
-    age_number: NDArray[np.int32]
-    slot: NDArray[np.intp]
-
-    @classmethod
-    def build(cls, group: Group, target: NDArray[np.intp], survivors: NDArray[np.int32]) -> Scene:
-        layout = group.layout
-        query = layout.target_query[target]
-        shape = (layout.n_slots, len(target))
-        fused = np.zeros(shape)
-        step = np.int32(layout.longest_rank + 1)
-        key = np.zeros(shape, np.int32)
-        share = np.zeros(layout.longest_rank + 1)
-        numbers = np.arange(1, layout.longest_rank + 1)
-        for order, (number, weight) in enumerate(group.active):
-            rank = layout.ranks[number][:, query]
-            if number == group.vector:
-                rank[rank > survivors] = 0
-            share[1:] = weight / (group.rrf_k + numbers)
-            fused += share[rank]
-            # The key counts from 1 where a row is present; the first channel that holds it decides.
-            key = np.where((key == 0) & (rank > 0), rank + order * step, key)
-        return cls(
-            layout, fused, key > 0, key, layout.age_number[:, query], layout.target_slot[target]
-        )
-
-    @property
-    def column(self) -> NDArray[np.intp]:
-        return np.arange(len(self.slot))
-
-    @property
-    def safe_for_lines(self) -> bool:
-        """Whether logarithms of all fused scores are finite and well away from underflow."""
-        smallest = float(self.fused.min(where=self.present, initial=np.inf))
-        largest = float(self.fused.max(initial=0.0))
-        return smallest > 1e-30 and largest < 1e30
-
-    def by_products(self, half_life: float) -> NDArray[np.integer]:
-        """Return positions at one half-life: score every row, count those that stand before."""
-        score = self.fused
-        if half_life > 0:
-            factor = np.array([decay_factor(age, half_life) for age in self.layout.ages.tolist()])
-            score = score * factor[self.age_number]
-        own = score[self.slot, self.column]
-        ahead = (score > own).sum(axis=0, dtype=np.int32)
-        tied = (score == own) & self.present
-        shared = np.flatnonzero(tied.sum(axis=0, dtype=np.int32) > 1)
-        if len(shared):
-            own_key = self.key[self.slot[shared], shared]
-            before = tied[:, shared] & (self.key[:, shared] < own_key)
-            ahead[shared] += before.sum(axis=0, dtype=np.int32)
-        return self._position(ahead)
-
-    def by_lines(self, half_lives: list[float]) -> NDArray[np.integer]:
-        """Return positions at several half-lives (all above 0), shape (n_half_lives, n_columns)."""
-        x = 1.0 / np.asarray(half_lives)
-        order = np.argsort(x, kind="stable")
-        grid = x[order]
-        cross = self.crossings()
-        width = len(grid) + 1
-        bucket = np.searchsorted(grid, cross.x, side="right")
-        steps = np.bincount(
-            cross.column * width + bucket,
-            weights=cross.step,
-            minlength=width * len(self.slot),
-        ).reshape(len(self.slot), width)[:, :-1]
-        count = cross.ahead.sum(axis=0)[:, None] + np.cumsum(steps, axis=1)
-
-        with np.errstate(over="ignore", invalid="ignore"):  # as in crossings()
-            reach = MARGIN / cross.days
-            first = np.searchsorted(grid, cross.x - reach, side="left")
-            last = np.searchsorted(grid, cross.x + reach, side="right")
-        for pair in np.flatnonzero(first < last).tolist():
-            slot, column = int(cross.slot[pair]), int(cross.column[pair])
-            for place in range(int(first[pair]), int(last[pair])):
-                said = bool(cross.ahead[slot, column]) != (place >= int(bucket[pair]))
-                truth = self._before(slot, column, half_lives[order[place]])
-                count[column, place] += int(truth) - int(said)
-        # Rows whose scores differ by rounding alone: every half-life is decided by products.
-        for slot, column in zip(*(part.tolist() for part in cross.close), strict=True):
-            for place in range(len(grid)):
-                truth = self._before(slot, column, half_lives[order[place]])
-                count[column, place] += int(truth) - int(cross.ahead[slot, column])
-        result = np.empty((len(half_lives), len(self.slot)), self.layout.dtype)
-        result[order] = self._position(count.T.astype(np.int32))
-        return result
-
-    def crossings(self) -> Crossings:
-        """Return where rows change places with their column's target as ``x`` grows from 0.
-
-        Where two rows have different ages, they change places at most once, at
-        ``x = log2(fused_j / fused_e) / (age_j - age_e)``: a row ahead falls behind when it is
-        older, a row behind comes forward when it is younger.
-        """
-        ages = self.layout.ages
-        own = self.fused[self.slot, self.column]
-        older = ages[self.age_number] - ages[self.age_number[self.slot, self.column]]
-        tied = (self.fused == own) & self.present
-        own_key = self.key[self.slot, self.column]
-        ahead = (self.fused > own) | (tied & (self.key < own_key))
-        close = (np.abs(self.fused - own) <= own * MARGIN) & ~tied & self.present
-        moves = np.where(ahead, older > 0, (older < 0) & self.present) & ~close
-        moves &= own > 0  # a target that is no candidate has no crossings
-        slot, column = np.nonzero(moves)
-        base, days = own[column], older[slot, column]
-        ratio = (self.fused[slot, column] - base) / base
-        with np.errstate(over="ignore", divide="ignore"):  # ages that are all but equal: never
-            x = np.log1p(ratio) / (math.log(2.0) * days)
-        return Crossings(
-            ahead=ahead,
-            slot=slot,
-            column=column,
-            x=x,
-            days=np.abs(days),
-            step=np.where(ahead[slot, column], -1.0, 1.0),
-            close=np.nonzero(close & (own > 0)),
-        )
-
-    def _before(self, slot: int, column: int, half_life: float) -> bool:
-        """Return whether a row stands before its column's target, by products."""
-        ages = self.layout.ages
-        own = int(self.slot[column])
-        score = float(self.fused[slot, column]) * decay_factor(
-            float(ages[self.age_number[slot, column]]), half_life
-        )
-        target = float(self.fused[own, column]) * decay_factor(
-            float(ages[self.age_number[own, column]]), half_life
-        )
-        if score != target:
-            return score > target
-        return bool(self.key[slot, column] < self.key[own, column])
-
-    def _position(self, ahead: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return 1-based positions from counts of rows ahead; 0 for a target that is no candidate.
-
-        An uncut position never exceeds the number of candidates.
-        """
-        there = self.present[self.slot, self.column]
-        return np.where(there, ahead + 1, 0).astype(self.layout.dtype)

@@ -32,6 +32,7 @@ __all__ = [
     "slice_table",
     "tallies",
     "top_table",
+    "trials_table",
     "worth_of_a_question",
     "write_report",
 ]
@@ -42,12 +43,16 @@ _FRONT_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: a title, columns, and one tuple of values per row; ``notes`` belong below it."""
+    """A table: a title, columns, and one tuple of values per row; ``notes`` belong below it.
+
+    ``trials`` are the numbers of the trials that the rows show, where each row is one trial.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     notes: tuple[str, ...] = ()
+    trials: tuple[int, ...] = ()
 
     def markdown(self) -> str:
         """Return the table with its title and notes."""
@@ -67,25 +72,29 @@ def line_table(results: Results, name: str | None = None) -> Table:
     """
     name = name or results.manifest["table"]["knob"]
     addresses = results.manifest["table"]["columns"]
-    wide = results.wide(addresses)
+    wide = results.wide(addresses).to_numpy().tolist()
     numbers = results.line(name)["number"].tolist()
-    current = results.trial("current")
-    today = results.settings[current]
-    rows = []
-    for number in numbers:
-        text = "current" if name is None else knob(name).format(results.settings[number].get(name))
-        if number == current and name is not None:
-            text += " (current)"
-        rows.append((text, *wide.loc[number].tolist()))
-    others = [n for n in results.varied_knobs() if n != name]
+    today = results.settings[results.trial("current")]
+    notes = worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses])
+    figures = _figure_columns(addresses)
+    others = [n for n in results.varied_knobs if n != name]
     held = ", ".join(f"{n} = {knob(n).format(today.get(n))}" for n in others)
-    label = "setting" if name is None else _heading(name)
-    title = "Today's settings" if name is None else f"By {knob(name).label}"
+    held = f", with {held} as today" if held else ""
+    if name is None:
+        first = Column("setting", "right", key="setting")
+        rows = [("current", *wide[number]) for number in numbers]
+        return Table(f"Today's settings{held}", (first, *figures), tuple(rows), notes)
+    own, current = knob(name), today.get(name)
+
+    def marked(value: Any) -> str:
+        return own.format(value) + (" (current)" if value == current else "")
+
     return Table(
-        title + (f", with {held} as today" if held else ""),
-        (Column(label, "right", key=name or "setting"), *_figure_columns(addresses)),
-        tuple(rows),
-        worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses]),
+        f"By {own.label}{held}",
+        (Column(_heading(name), "right", marked, key=name), *figures),
+        tuple((results.settings[number].get(name), *wide[number]) for number in numbers),
+        notes,
+        tuple(numbers),
     )
 
 
@@ -114,6 +123,24 @@ def top_table(results: Results, count: int) -> Table:
     label = figure_label(results.objectives[0].address)
     return _settings_table(
         results, order, f"The {len(order)} best by {label}", [], _table_addresses(results)
+    )
+
+
+def trials_table(results: Results) -> Table:
+    """Return every trial with its knobs and all of its figures, for other programs."""
+    names = [name for name in results.trials.columns if name.startswith("param_")]
+    names = [name.removeprefix("param_") for name in names]
+    marks = ("is_current", "on_line", "in_space", "feasible")
+    addresses = list(results.wide().columns)
+    columns = [results.trials[mark].tolist() for mark in marks]
+    columns += [[item.get(name) for item in results.settings] for name in names]
+    columns += results.wide().to_numpy().T.tolist()
+    ids, numbers = results.trials["trial_id"].tolist(), results.trials["number"].tolist()
+    return Table(
+        f"Every trial of {results.address}",
+        tuple(Column(n) for n in ("trial", "trial_id", *marks, *names, *addresses)),
+        tuple(zip(numbers, ids, *columns, strict=True)),
+        trials=tuple(numbers),
     )
 
 
@@ -256,26 +283,30 @@ def _settings_table(
     notes: Sequence[str],
     addresses: Sequence[str],
 ) -> Table:
-    names = results.varied_knobs()
-    wide = results.wide(addresses)
+    names = results.varied_knobs
+    wide = results.wide(addresses).to_numpy().tolist()
     current = results.trial("current")
     rows = []
     for number, score in zip(numbers, tallies(results, numbers), strict=True):
-        mark = f"#{number}" + (" (current)" if number == current else "")
-        values = [knob(n).format(results.settings[number].get(n)) for n in names]
-        rows.append((mark, *values, *wide.loc[number].tolist(), score.better, score.worse))
+        values = [results.settings[number].get(name) for name in names]
+        rows.append((number, *values, *wide[number], score.better, score.worse))
     return Table(
         title,
         (
-            Column("trial", key="number"),
-            *(Column(_heading(n), "right", key=n) for n in names),
+            Column("trial", "left", partial(_trial_text, current), key="trial"),
+            *(Column(_heading(n), "right", knob(n).format, key=n) for n in names),
             *_figure_columns(addresses),
             Column("better", "right"),
             Column("worse", "right"),
         ),
         tuple(rows),
         tuple(notes),
+        tuple(numbers),
     )
+
+
+def _trial_text(current: int, number: int) -> str:
+    return f"#{number} (current)" if number == current else f"#{number}"
 
 
 def _table_addresses(results: Results) -> list[str]:
@@ -362,7 +393,7 @@ def _plots(results: Results) -> Iterator[tuple[str, str, Callable[[], Axes]]]:
                 file_stem("curve", name, metric),
                 partial(results.plot_knob_curve, metric, name=name),
             )
-    counts = {n: len(results.line(n)) for n in results.varied_knobs()}
+    counts = {n: len(results.line(n)) for n in results.varied_knobs}
     widest = sorted((n for n in counts if counts[n] > 1), key=lambda n: -counts[n])[:2]
     if len(widest) == 2:
         columns, rows = widest

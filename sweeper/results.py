@@ -1,12 +1,11 @@
-"""Results of a sweep as pandas frames, and the tables on disk that they come from.
+"""Results of a sweep as pandas frames.
 
-The frames' columns are documented in ``docs/data-model.md``. Writing happens once per sweep, when
-its trials are finished (:func:`write_tables`); reading never disturbs a running sweep.
+The frames' columns are documented in ``docs/data-model.md``. They are written once per sweep, when
+its trials are finished (``frames``); reading never disturbs a running sweep.
 """
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sweeper.constraints import Objective
+from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.errors import InputError, did_you_mean
-from sweeper.evaluate import Figures
-from sweeper.files import write_atomically
 from sweeper.formats import read_golden
-from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import Settings, Trial, Value, knob
+from sweeper.frames import per_query_table
+from sweeper.golden import GoldenSet
+from sweeper.knobs import Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
 from sweeper.recommend import distances, pareto_front
@@ -33,7 +31,7 @@ from sweeper.store import MANIFEST, past_sweeps, read_manifest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
-__all__ = ["Results", "find_sweep", "latest_sweep", "load", "per_query_table", "write_tables"]
+__all__ = ["Results", "find_sweep", "latest_sweep", "load"]
 
 
 def load(sweep: str | Path, *, root: str | Path = "results") -> Results:
@@ -129,12 +127,17 @@ class Results:
         return tuple(Objective(a, d) for a, d in self.manifest["objectives"].items())
 
     @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        return tuple(parse_constraint(text) for text in self.manifest["constraints"])
+
+    @cached_property
     def settings(self) -> tuple[Settings, ...]:
         """The settings of each trial, ordered by ``number``."""
         names = [name for name in self.trials.columns if name.startswith("param_")]
         columns = [self.trials[name].tolist() for name in names]
+        base = Settings()
         return tuple(
-            Settings().with_values(
+            base.with_values(
                 {
                     name.removeprefix("param_"): _value(name.removeprefix("param_"), value)
                     for name, value in zip(names, row, strict=True)
@@ -161,7 +164,7 @@ class Results:
             text = self.current
         if text in set(self.trials["trial_id"]):
             return int(self.trials.index[self.trials["trial_id"] == text][0])
-        if text.isdigit() and int(text) < len(self.trials):
+        if text.isdecimal() and int(text) < len(self.trials):
             return int(text)
         raise InputError(
             f"{self.address} has no trial {str(name)!r}. Give a number from 0 to "
@@ -190,15 +193,16 @@ class Results:
                 raise InputError(
                     f'this sweep has no figure "{address}". {did_you_mean(address, table.columns)}'
                 )
-        return table[wanted].copy()
+        return table.loc[:, wanted].copy()
 
     @cached_property
     def _pivot(self) -> pd.DataFrame:
-        names = self.figures["slice"].astype(str) + "." + self.figures["metric"].astype(str)
-        addresses = list(dict.fromkeys(names))
+        groups, metrics = (self.figures[name].tolist() for name in ("slice", "metric"))
+        addresses = list(dict.fromkeys(zip(groups, metrics, strict=True)))
         # Rows stand by trial, then slice and metric, so a reshape is the pivot.
         values = self.figures["value"].to_numpy().reshape(-1, len(addresses))
-        return pd.DataFrame(values, columns=addresses, index=self.trials["number"])
+        columns = pd.Index([f"{group}.{metric}" for group, metric in addresses])
+        return pd.DataFrame(values, columns=columns, index=self.trials["number"])
 
     def per_query(self, trial: str | int = "current") -> pd.DataFrame:
         """Return one row per query for one trial.
@@ -213,7 +217,7 @@ class Results:
         trial_id = self.trials["trial_id"].iloc[number]
         kept = self._table("per_query")
         if (kept["trial_id"] == trial_id).any():
-            table = kept[kept["trial_id"] == trial_id].reset_index(drop=True)
+            table: pd.DataFrame = kept[kept["trial_id"] == trial_id].reset_index(drop=True)
         else:
             positions = self.positions([number])
             table = per_query_table(self.golden, positions, [trial_id], self.metrics)
@@ -230,7 +234,23 @@ class Results:
         """The captured candidates."""
         from sweeper.poolfile import read_pool
 
-        return read_pool(self.folder.parent.parent / ".pools" / self.manifest["pool"]["file"])
+        if not self.pool_path.exists():
+            raise InputError(
+                f"{self.pool_path}: the candidates of this sweep are gone. sweep run captures them "
+                "again."
+            )
+        pool = read_pool(self.pool_path)
+        if pool.digest != self.manifest["pool"]["digest"]:
+            raise InputError(
+                f"{self.pool_path}: these are not the candidates that this sweep was made with. "
+                "Repeat it with sweep run --fresh."
+            )
+        return pool
+
+    @property
+    def pool_path(self) -> Path:
+        """Where the captured candidates are kept."""
+        return self.folder.parent.parent / ".pools" / str(self.manifest["pool"]["file"])
 
     @cached_property
     def replay(self) -> Replay:
@@ -276,14 +296,19 @@ class Results:
         name = name or self.manifest["table"]["knob"]
         if name is None:
             return self.trials[self.trials["is_current"]].reset_index(drop=True)
-        knob(name)
-        current = self.settings[self.trial("current")]
-        same = [
+        return self.trials.iloc[self._plane(name)].reset_index(drop=True)
+
+    def _plane(self, *free: str) -> list[int]:
+        """Return the trials that differ from the current setting in some knobs at most."""
+        for name in free:
+            knob(name)
+        today = self.settings[self.trial("current")]
+        held = [(name, today.get(name)) for name in self.varied_knobs if name not in free]
+        return [
             number
             for number, item in enumerate(self.settings)
-            if item.with_values({name: current.get(name)}) == current
+            if all(item.get(name) == value for name, value in held)
         ]
-        return self.trials.iloc[same].reset_index(drop=True)
 
     def plot_tradeoff(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
         """Draw every trial by two figures, with the front and the current setting marked."""
@@ -302,16 +327,17 @@ class Results:
 
     def labels(self) -> list[str]:
         """Return a short text per trial: the knobs in which the sweep's trials differ."""
-        names = self.varied_knobs()
+        knobs = [(_short(name), knob(name)) for name in self.varied_knobs]
         return [
-            ", ".join(f"{_short(n)} {knob(n).format(item.get(n))}" for n in names)
+            ", ".join(f"{short} {own.format(item.get(own.name))}" for short, own in knobs)
             for item in self.settings
         ]
 
-    def varied_knobs(self) -> list[str]:
+    @cached_property
+    def varied_knobs(self) -> tuple[str, ...]:
         """Return the knobs that take more than one value in this sweep."""
         names = dict.fromkeys(name for item in self.settings for name in item.as_dict())
-        return [name for name in names if len({item.get(name) for item in self.settings}) > 1]
+        return tuple(n for n in names if len({item.get(n) for item in self.settings}) > 1)
 
     def plot_knob_curve(
         self, metric: str, *, name: str | None = None, ax: Axes | None = None
@@ -328,8 +354,8 @@ class Results:
             & (self.figures["metric"] == metric)
             & (self.figures["n_queries"] > 0)
         ]
-        if chosen.empty:
-            texts = [str(item) for item in self.metrics]
+        texts = [str(item) for item in self.metrics]
+        if metric not in texts:
             raise InputError(f'this sweep has no metric "{metric}". {did_you_mean(metric, texts)}')
         value = {row: self.settings[n].get(name) for row, n in _pairs(line)}
         curve = pd.DataFrame(
@@ -350,13 +376,10 @@ class Results:
 
         values = self.wide([address])[address]
         current = self.settings[self.trial("current")]
-        cells: dict[tuple[Value, Value], float] = {}
-        for number, item in enumerate(self.settings):
-            if (
-                item.with_values({rows: current.get(rows), columns: current.get(columns)})
-                == current
-            ):
-                cells[item.get(rows), item.get(columns)] = float(values.loc[number])
+        cells = {
+            (self.settings[n].get(rows), self.settings[n].get(columns)): float(values.loc[n])
+            for n in self._plane(rows, columns)
+        }
         row_axis = sorted({row for row, _ in cells}, key=knob(rows).sort_key)
         column_axis = sorted({column for _, column in cells}, key=knob(columns).sort_key)
         frame = pd.DataFrame(
@@ -372,6 +395,20 @@ class Results:
             current=(current.get(rows), current.get(columns)),
             ax=ax,
         )
+
+    def check_tables(self) -> None:
+        """Read every table once.
+
+        Raises
+        ------
+        InputError
+            If one is missing, damaged, or does not belong to the others.
+        """
+        n_figures = len(self.golden.slices) + 1
+        expected = len(self.trials) * n_figures * len(self.metrics)
+        if len(self.trials) != self.manifest["n_trials"] or len(self.figures) != expected:
+            raise InputError(f"{self.folder}: its tables do not fit together. Run the sweep again.")
+        self._table("per_query")
 
     def _table(self, name: str) -> pd.DataFrame:
         path = self.folder / f"{name}.parquet"
@@ -402,119 +439,3 @@ def _value(name: str, value: Any) -> Value:
     if value is None or pd.isna(value):
         return None
     return int(value) if knob(name).integer else float(value)
-
-
-def write_tables(
-    folder: Path,
-    trials: Sequence[Trial],
-    figures: Figures,
-    *,
-    seconds: Sequence[float],
-    feasible: Sequence[bool],
-    per_query: pd.DataFrame,
-) -> None:
-    """Write the tables of a finished sweep, each in one atomic step.
-
-    Parameters
-    ----------
-    folder
-        ``results/<name>/<id>``.
-    trials
-        In order of their numbers.
-    figures
-        Of the trials, in the same order.
-    seconds
-        Time that each trial took.
-    feasible
-        Whether each trial meets the constraints.
-    per_query
-        Rows of the trials worth keeping, from :func:`per_query_table`.
-    """
-    _write(folder / "trials.parquet", _trials_table(trials, figures, seconds, feasible))
-    _write(folder / "figures.parquet", _figures_table(trials, figures))
-    _write(folder / "per_query.parquet", per_query)
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    write_atomically(path, buffer.getvalue())
-
-
-def _trials_table(
-    trials: Sequence[Trial], figures: Figures, seconds: Sequence[float], feasible: Sequence[bool]
-) -> pd.DataFrame:
-    columns: dict[str, Any] = {
-        "trial_id": pd.Series([t.trial_id for t in trials], dtype="str"),
-        "number": [t.number for t in trials],
-        "is_current": [t.is_current for t in trials],
-        "on_line": [t.on_line for t in trials],
-        "in_space": [t.in_space for t in trials],
-        "status": pd.Series(["done"] * len(trials), dtype="str"),
-        "feasible": list(feasible),
-    }
-    for name in dict.fromkeys(name for t in trials for name in t.settings.as_dict()):
-        values = [t.settings.get(name) for t in trials]
-        dtype = "Int64" if knob(name).integer else "Float64"
-        columns[f"param_{name}"] = pd.Series(values, dtype=dtype)
-    columns["duration_seconds"] = list(seconds)
-    overall = figures.groups.index(OVERALL)
-    for place, metric in enumerate(figures.metrics):
-        columns[f"{OVERALL}.{metric}"] = figures.value[:, overall, place]
-    return pd.DataFrame(columns)
-
-
-def _figures_table(trials: Sequence[Trial], figures: Figures) -> pd.DataFrame:
-    n_trials, n_groups, n_metrics = figures.value.shape
-    ids = pd.Series([t.trial_id for t in trials], dtype="str")
-    metrics = [str(metric) for metric in figures.metrics]
-    return pd.DataFrame(
-        {
-            "trial_id": ids.repeat(n_groups * n_metrics).reset_index(drop=True),
-            "slice": np.tile(np.repeat(figures.groups, n_metrics), n_trials),
-            "metric": np.tile(metrics, n_trials * n_groups),
-            "value": figures.value.ravel(),
-            "n_queries": np.tile(figures.n_queries.ravel(), n_trials),
-        }
-    )
-
-
-def per_query_table(
-    golden: GoldenSet, positions: Positions, trial_ids: Sequence[str], metrics: Sequence[Metric]
-) -> pd.DataFrame:
-    """Return one row per trial and query; the columns of :meth:`Results.per_query` but the text.
-
-    Parameters
-    ----------
-    golden
-        The queries.
-    positions
-        Of the trials, in the order of ``trial_ids``.
-    trial_ids
-        Ids of the trials.
-    metrics
-        One column each.
-    """
-    n_trials, n_queries = len(positions), len(golden)
-    judgments = positions.judgments
-    first = positions.first()
-    stop = np.cumsum(judgments.n_keys)
-    start = stop - judgments.n_keys
-    lists = [
-        first[trial, start[query] : stop[query]].tolist()
-        for trial in range(n_trials)
-        for query in range(n_queries)
-    ]
-    columns: dict[str, Any] = {
-        "trial_id": pd.Series(np.repeat(list(trial_ids), n_queries), dtype="str"),
-        "query_id": pd.Series(list(golden.query_ids) * n_trials, dtype="str"),
-        "slice": pd.Series([q.slice for q in golden.queries] * n_trials, dtype="str"),
-        "first_position": [min((p for p in each if p), default=0) for each in lists],
-        "positions": lists,
-        "returned": positions.returned.ravel(),
-    }
-    for metric in metrics:
-        values = np.full((n_trials, n_queries), np.nan)
-        values[:, metric.queries(judgments)] = metric.values(positions)
-        columns[str(metric)] = values.ravel()
-    return pd.DataFrame(columns)

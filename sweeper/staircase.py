@@ -6,6 +6,7 @@ in ``evaluate``, so a figure on a stretch has the very bits that a replay there 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,13 +14,24 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.evaluate import Evaluator, join_limbs, split_limbs
+from sweeper.evaluate import exact_sums, join_limbs, split_limbs
+from sweeper.golden import OVERALL
+from sweeper.knobs import Knob, Settings, Value
+from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
-from sweeper.replay import Layout
 from sweeper.runs import Judgments, Positions, lowest
 
-__all__ = ["ABSENT", "Candidates", "Pieces", "Staircase", "Steps", "join_steps", "places_within"]
+__all__ = [
+    "ABSENT",
+    "Candidates",
+    "Curve",
+    "Pieces",
+    "Staircase",
+    "Steps",
+    "join_steps",
+    "places_within",
+]
 
 ABSENT = 1 << 24
 """Position of a row that is no candidate; above any limit."""
@@ -75,6 +87,87 @@ class Pieces:
         return chosen
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Every figure along one knob, the others fixed.
+
+    Attributes
+    ----------
+    knob
+        What varies.
+    settings
+        Gives the other knobs.
+    groups, metrics
+        As in ``Figures``.
+    low, high
+        Ends of the axis.
+    edges : shape (n_edges,)
+        Ascending values at which some figure changes.
+    value : shape (n_edges + 1, n_groups, n_metrics)
+        Figures of each cell; cell ``i`` ends at ``edges[i]``.
+    right_closed
+        Whether a cell holds its upper edge (a floor equal to a cosine keeps the row).
+    points
+        Values that stand apart from the axis (off, none, weight 0), each with its figures of shape
+        (n_groups, n_metrics).
+    underflow
+        Half-lives between which scores underflow; the figures of that cell are those at its middle.
+    unsettled
+        Questions in which two rows' scores differ by rounding alone.
+    pieces, steps
+        The same per question and per relevant row, from the upper end of ``underflow`` on.
+    """
+
+    knob: Knob
+    settings: Settings
+    groups: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    low: float
+    high: float
+    edges: FloatArray
+    value: FloatArray
+    right_closed: bool
+    points: tuple[tuple[Value, FloatArray], ...]
+    underflow: tuple[float, float] | None
+    unsettled: tuple[int, ...]
+    pieces: Pieces
+    steps: Steps
+
+    def cell(self, value: float) -> int:
+        """Return the number of the cell that holds a value of the axis."""
+        if self.right_closed:
+            return int(np.searchsorted(self.edges, value, side="left"))
+        return int(np.searchsorted(self.edges, value, side="right"))
+
+    def bounds(self, cell: int) -> tuple[float, float]:
+        """Return the ends of a cell."""
+        low = self.low if cell == 0 else float(self.edges[cell - 1])
+        high = self.high if cell == len(self.edges) else float(self.edges[cell])
+        return low, high
+
+    def middle(self, cell: int) -> float:
+        """Return a value well inside a cell: the geometric middle on a logarithmic axis."""
+        low, high = self.bounds(cell)
+        if math.isinf(high):
+            return low * 2 if low > 0 else 1.0
+        if not self.knob.log_scale:
+            return (low + high) / 2
+        return math.sqrt(low * high) if low > 0 else high / 2
+
+    def point(self, value: Value) -> FloatArray | None:
+        """Return the figures at a value that stands apart from the axis, if it is one."""
+        return next((figures for name, figures in self.points if name == value), None)
+
+    def at(self, value: Value) -> FloatArray:
+        """Return the figures at any value of the knob, shape (n_groups, n_metrics)."""
+        apart = self.point(value)
+        if apart is not None:
+            return apart
+        assert value is not None
+        figures: FloatArray = self.value[self.cell(value)]
+        return figures
+
+
 class Staircase:
     """Adds steps up for one golden set and pool.
 
@@ -88,6 +181,13 @@ class Staircase:
         What to compute.
     limit
         Rows returned; positions beyond it are absent.
+
+    Attributes
+    ----------
+    groups
+        Slice names, then ``overall``.
+    n_queries : shape (n_groups, n_metrics)
+        Queries that a figure is the mean of.
     """
 
     def __init__(
@@ -97,7 +197,23 @@ class Staircase:
         self.layout = layout
         self.metrics = metrics
         self.limit = limit
-        self.evaluator = Evaluator(judgments, metrics, limit)
+        self.groups = (*judgments.slices, OVERALL)
+        self._member = np.zeros((judgments.n_queries, len(self.groups)))
+        self._member[np.arange(judgments.n_queries), judgments.slice_of] = 1.0
+        self._member[:, -1] = 1.0
+        self.n_queries = np.stack(
+            [self._member[metric.queries(judgments)].sum(axis=0) for metric in metrics], axis=1
+        )
+
+    def replayed(self, positions: Positions) -> FloatArray:
+        """Return the figures of replayed trials, shape (n_trials, n_groups, n_metrics)."""
+        sums = [
+            exact_sums(metric.values(positions), self._member[metric.queries(self.judgments)])
+            for metric in self.metrics
+        ]
+        with np.errstate(invalid="ignore"):
+            figures: FloatArray = np.stack(sums, axis=-1) / self.n_queries
+        return figures
 
     def pieces(
         self,
@@ -179,21 +295,24 @@ class Staircase:
 
     def figures(self, pieces: Pieces) -> tuple[FloatArray, FloatArray]:
         """Add the pieces of all questions up: edges, and figures in the cells between them."""
-        n_groups, n_metrics = len(self.evaluator.groups), len(self.metrics)
-        known = np.nan_to_num(pieces.values)
-        limbs = np.stack([limb.astype(np.int64) for limb in split_limbs(known)], axis=-1)
+        n_groups, n_metrics = len(self.groups), len(self.metrics)
+        limbs = np.stack(list(split_limbs(np.nan_to_num(pieces.values))))
         change = limbs.copy()
         same = pieces.query[1:] == pieces.query[:-1]
-        change[1:][same] -= limbs[:-1][same]
+        change[:, 1:][:, same] -= limbs[:, :-1][:, same]
         edges, cell = np.unique(pieces.start, return_inverse=True)
-        sums = np.zeros((len(edges), n_groups, n_metrics, limbs.shape[-1]), np.int64)
-        np.add.at(sums, (cell, self.judgments.slice_of[pieces.query]), change)
-        sums[:, -1] = sums[:, :-1].sum(axis=1)
-        moved = np.flatnonzero(sums.any(axis=(1, 2, 3)) | np.isneginf(edges))
-        sums = np.cumsum(sums[moved], axis=0)
-        value = join_limbs(*np.moveaxis(sums, -1, 0))
+        place = cell * n_groups + self.judgments.slice_of[pieces.query]
+        size = len(edges) * n_groups
+        # Integers below 2**53: doubles add them exactly.
+        sums = np.empty((len(limbs), len(edges), n_groups, n_metrics))
+        for limb, metric in np.ndindex(len(limbs), n_metrics):
+            added = np.bincount(place, weights=change[limb, :, metric], minlength=size)
+            sums[limb, :, :, metric] = added.reshape(-1, n_groups)
+        sums[:, :, -1] = sums[:, :, :-1].sum(axis=2)
+        moved = np.flatnonzero(sums.any(axis=(0, 2, 3)) | np.isneginf(edges))
+        value = join_limbs(*np.cumsum(sums[:, moved], axis=1).astype(np.int64))
         with np.errstate(invalid="ignore", divide="ignore"):
-            figures: FloatArray = value / self.evaluator.n_queries
+            figures: FloatArray = value / self.n_queries
         return edges[moved][1:], figures
 
 

@@ -54,7 +54,33 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
     if not isinstance(manifest, dict) or manifest.get("version") != MANIFEST_VERSION:
         raise InputError(f"{path}: written by another version of sweeper. Run the sweep again.")
+    for key, kind in _SHAPE.items():
+        value: Any = manifest
+        for step in key.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        if not isinstance(value, kind):
+            raise InputError(f"{path}: {key} is missing or damaged. Run the sweep again.")
     return manifest
+
+
+# What readers rely on. A file that was edited by hand must not crash them.
+_SHAPE: Mapping[str, type] = {
+    "name": str,
+    "id": str,
+    "status": str,
+    "started": str,
+    "spec": dict,
+    "n_trials": int,
+    "golden.n_queries": int,
+    "corpus.n_entries": int,
+    "pool.file": str,
+    "pool.digest": str,
+    "pool.provenance": dict,
+    "metrics": list,
+    "objectives": dict,
+    "table.columns": list,
+    "plots": list,
+}
 
 
 def past_sweeps(root: Path) -> list[tuple[Path, dict[str, Any]]]:
@@ -177,9 +203,15 @@ def storage_error(path: Path, error: OSError) -> SweeperError:
             "finished trials are kept."
         )
     reason = (error.strerror or str(error)).lower()
-    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}:
+    if error.errno in _REFUSED:
         return InputError(f"{path}: cannot be written ({reason}). Choose another --results folder.")
     return StorageError(f"{path}: cannot be written ({reason}).")
+
+
+_REFUSED = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG),
+}
 
 
 class Lock:
@@ -212,7 +244,12 @@ class Lock:
                     f"{self._folder}: {holder or 'another process'} is running this sweep. "
                     "Wait for it or stop it, then run the same command."
                 ) from None
-            self._holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", "utf-8")
+            try:
+                me = f"process {os.getpid()} on {socket.gethostname()}"
+                self._holder.write_text(me, "utf-8")
+            except OSError:
+                self._lock.release()
+                raise
         return self
 
     def __exit__(
@@ -221,5 +258,6 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._holder.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._holder.unlink(missing_ok=True)
         self._lock.release()

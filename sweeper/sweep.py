@@ -7,8 +7,6 @@ rest and leaves the same tables.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import math
 import os
 import platform
@@ -19,60 +17,38 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sweeper.audit import audit_ages
-from sweeper.capture import capture
+from sweeper.audit import audit_ages, audit_knobs
 from sweeper.config import Config
-from sweeper.corpus import Corpus
-from sweeper.engines import open_engine
-from sweeper.engines.base import Engine
-from sweeper.errors import InputError, Problems, did_you_mean
+from sweeper.errors import InputError
 from sweeper.evaluate import Evaluator, Figures
-from sweeper.formats import read_corpus, read_golden, write_golden
-from sweeper.golden import GoldenSet
+from sweeper.files import remove_leftovers
+from sweeper.formats import write_golden
+from sweeper.frames import per_query_table, write_tables
 from sweeper.knobs import Trial
 from sweeper.metrics import Metric
-from sweeper.poolfile import read_pool, write_pool
+from sweeper.opening import Inputs, OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.pools import FloatArray, Pool
 from sweeper.recommend import distances, pareto_front
 from sweeper.replay import Replay
-from sweeper.results import Results, latest_sweep, per_query_table, write_tables
+from sweeper.results import Results, latest_sweep
 from sweeper.samplers import plan_grid
 from sweeper.store import MANIFEST, Journal, Lock, read_manifest, write_manifest
 
-__all__ = [
-    "Inputs",
-    "OpenSweep",
-    "Progress",
-    "Summary",
-    "open_sweep",
-    "plan",
-    "plan_of",
-    "read_inputs",
-    "run_sweep",
-    "shown",
-]
+__all__ = ["Summary", "plan", "plan_of", "run_sweep", "shown"]
 
 _CHUNK_TRIAL_QUERIES = 400_000
 """Work per chunk: about a tenth of a second, so that progress moves and a kill costs little."""
 
+_FAN_OUT_TRIAL_QUERIES = 4_000_000
+"""Below this, starting worker processes takes longer than all of the replay."""
+
 _FRONT_KEPT = 50
 """Trials of the front whose per-query rows are stored; any other trial is replayed on demand."""
-
-
-class Progress(Protocol):
-    """Told how far a long step is; the command line draws bars with it."""
-
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """Report ``done`` of ``total``; ``step`` is a short text such as ``capture``."""
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,89 +63,13 @@ class Summary:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a config names, read and checked together."""
-
-    config: Config
-    golden: GoldenSet
-    corpus: Corpus
-
-
-@dataclass(frozen=True, slots=True)
-class OpenSweep:
-    """A sweep's inputs and its engine."""
-
-    inputs: Inputs
-    engine: Engine
-    root: Path
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """What identifies the sweep; equal specs give equal tables."""
-        return {
-            "config": self.inputs.config.spec(),
-            "golden": self.inputs.golden.digest,
-            "corpus": self.inputs.corpus.digest,
-            "engine": self.engine.fingerprint,
-        }
-
-    @property
-    def pool_path(self) -> Path:
-        """Where the pool is kept: named by the questions, the engine, the depth and ``as_of``."""
-        config = self.inputs.config
-        asked = [
-            (q.query_id, q.text, sorted(q.filter.items()), q.user)
-            for q in self.inputs.golden.queries
-        ]
-        as_of = config.as_of.isoformat() if config.as_of else "first capture"
-        name = _hash([asked, self.engine.fingerprint, config.depth, as_of])[:16]
-        return self.root / ".pools" / f"{name}.parquet"
-
-    def pool(self, *, progress: Progress = _silent) -> tuple[Pool, bool]:
-        """Return the candidates of every question, and whether they had to be captured.
-
-        An engine with a fingerprint gives the same candidates for the same questions, so its pools
-        are shared by all sweeps under ``root``. A pool file that cannot be read is captured again.
-        """
-        if self.pool_path.exists():
-            with contextlib.suppress(InputError):
-                return read_pool(self.pool_path), False
-        pool = capture(
-            self.inputs.golden,
-            self.engine,
-            depth=self.inputs.config.depth,
-            progress=lambda done, total: progress("capture", done, total),
-        )
-        write_pool(self.pool_path, pool)
-        return pool, True
-
-
-@contextlib.contextmanager
-def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[OpenSweep]:
-    """Read what a config names and open its engine.
-
-    Raises
-    ------
-    InputError
-        With the problems of the first file that has any.
-    """
-    root = Path(root)
-    inputs = read_inputs(config)
-    as_of = config.as_of or datetime.now(UTC)
-    engine = open_engine(config, inputs.corpus, as_of=as_of, cache=root / ".cache")
-    with contextlib.closing(engine):
-        _check_channels(config, engine)
-        yield OpenSweep(inputs, engine, root)
-
-
 def run_sweep(
     config: Config,
     *,
     root: str | Path = "results",
     n_jobs: int = 1,
     fresh: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Summary:
     """Carry out a sweep, or what is missing of it.
 
@@ -180,8 +80,8 @@ def run_sweep(
     root
         Folder of all results.
     n_jobs
-        Worker processes; 1 replays in this one, -1 takes every core. The results do not depend on
-        it.
+        Worker processes, where there is work enough for them; 1 replays in this one, -1 takes
+        every core. The results do not depend on it.
     fresh
         Repeat a finished sweep under a new id.
     progress
@@ -196,38 +96,26 @@ def run_sweep(
     StorageError
         If the disk is full. Finished trials are kept.
     """
+    root = Path(root)
     with open_sweep(config, root=root) as opened:
         spec = opened.spec
-        folder = _folder(Path(root) / config.name, spec, fresh=fresh)
+        folder = _folder(root / config.name, spec, fresh=fresh)
         notes = _changes(folder, spec)
         with Lock(folder):
-            if _status(folder) == "complete":
-                results = _shown(folder, config)
-                return Summary(results, 0, len(results.trials), False, 0, tuple(notes))
+            for place in (folder, folder / "plots", root / ".pools"):
+                remove_leftovers(place)
+            finished = _finished(folder)
+            if finished is not None:
+                captured = _mend_pool(finished, opened, progress)
+                results = _shown(finished, config)
+                notes += _findings(results.pool, config)
+                return Summary(results, 0, len(results.trials), captured, 0, tuple(notes))
             pool, captured = opened.pool(progress=progress)
-            notes += [str(finding) for finding in audit_ages(pool)]
+            notes += _findings(pool, config)
             work = _Work(opened, folder, pool)
             n_run, n_processes = work.finish(n_jobs, progress)
             n_kept = len(work.trials) - n_run
             return Summary(Results(folder), n_run, n_kept, captured, n_processes, tuple(notes))
-
-
-def read_inputs(config: Config) -> Inputs:
-    """Read the corpus and the golden set that a config names, and check them together.
-
-    Raises
-    ------
-    InputError
-        With all problems of the first file that has any.
-    """
-    corpus = read_corpus(config.existing(config.corpus), fields=config.corpus.fields or None)
-    golden = read_golden(
-        config.existing(config.golden),
-        fields=config.golden.fields or None,
-        corpus_keys=corpus.keys,
-    )
-    config.check_figures(golden)
-    return Inputs(config, golden, corpus)
 
 
 def plan_of(config: Config, *, root: str | Path = "results") -> dict[str, int | str]:
@@ -235,7 +123,7 @@ def plan_of(config: Config, *, root: str | Path = "results") -> dict[str, int | 
     with open_sweep(config, root=root) as opened:
         folder = _folder(Path(root) / config.name, opened.spec, fresh=False)
         trials = plan(config)
-        complete = _status(folder) == "complete"
+        complete = _finished(folder) is not None
         captured = complete or opened.pool_path.exists()
         n_queries = len(opened.inputs.golden)
     return {
@@ -299,7 +187,7 @@ class _Work:
 
     def _write_tables(self, records: Sequence[Mapping[str, Any]]) -> None:
         config, golden = self.inputs.config, self.inputs.golden
-        evaluator = Evaluator(self.replay.judgments, config.metrics, config.limit)
+        evaluator = Evaluator(self.replay.judgments, config.metrics, 0)
         value = np.array(
             [[np.nan if v is None else v for v in record["figures"]] for record in records]
         ).reshape(len(records), len(evaluator.groups), len(config.metrics))
@@ -330,26 +218,28 @@ def _chunks(
     replay: Replay, trials: Sequence[Trial], metrics: Sequence[Metric], n_jobs: int
 ) -> Iterator[tuple[list[Trial], FloatArray, float, int]]:
     """Yield trials, their figures, the seconds they took and the process that replayed them."""
-    size = max(1, _CHUNK_TRIAL_QUERIES // max(1, replay.judgments.n_queries))
+    n_queries = max(1, replay.judgments.n_queries)
+    size = max(1, _CHUNK_TRIAL_QUERIES // n_queries)
+    if len(trials) * n_queries < _FAN_OUT_TRIAL_QUERIES:
+        n_jobs = 1
     if n_jobs != 1:
         size = max(1, min(size, math.ceil(len(trials) / (4 * max(2, n_jobs)))))
     parts = [list(trials[start : start + size]) for start in range(0, len(trials), size)]
     if n_jobs == 1 or len(parts) < 2:
-        for number, part in enumerate(parts):
-            yield _figures_of(replay, metrics, number, part)
+        for part in parts:
+            yield _figures_of(replay, metrics, part)
         return
     from joblib import Parallel, delayed
 
     for depth in {trial.settings.effective_depth for trial in trials}:
         replay.layout(depth)
+    n_jobs = min(n_jobs, len(parts))
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, max_nbytes="1M")
-    yield from pool(
-        delayed(_figures_of)(replay, metrics, number, part) for number, part in enumerate(parts)
-    )
+    yield from pool(delayed(_figures_of)(replay, metrics, part) for part in parts)
 
 
 def _figures_of(
-    replay: Replay, metrics: Sequence[Metric], number: int, trials: list[Trial]
+    replay: Replay, metrics: Sequence[Metric], trials: list[Trial]
 ) -> tuple[list[Trial], FloatArray, float, int]:
     started = time.perf_counter()
     value = replay.figures([trial.settings for trial in trials], metrics).value
@@ -393,31 +283,16 @@ def _kept_queries(
     return pd.concat(tables, ignore_index=True)
 
 
-def _check_channels(config: Config, engine: Engine) -> None:
-    named = [*config.current.weights]
-    named += [n.removeprefix("weights.") for n in config.space.choices if n.startswith("weights.")]
-    problems = Problems(config.path)
-    for channel in dict.fromkeys(named):
-        if channel not in engine.channels:
-            hint = did_you_mean(channel, engine.channels)
-            problems.add(
-                f'the engine has no channel "{channel}". {hint}', where=f"weights.{channel}"
-            )
-    problems.raise_if_any()
-
-
-def _hash(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _folder(parent: Path, spec: dict[str, Any], *, fresh: bool) -> Path:
-    """Return the folder of a spec: its latest repetition, or a new one."""
-    name = _hash(spec)[:8]
+    """Return the folder of a spec: its latest repetition, or a new one.
+
+    A repetition that was interrupted is not repeated again but completed.
+    """
+    name = spec_hash(spec)[:8]
     number = 1
     while (parent / _numbered(name, number + 1) / MANIFEST).exists():
         number += 1
-    if fresh and (parent / _numbered(name, number) / MANIFEST).exists():
+    if fresh and _status(parent / _numbered(name, number)) == "complete":
         number += 1
     return parent / _numbered(name, number)
 
@@ -428,9 +303,35 @@ def _numbered(name: str, number: int) -> str:
 
 def _status(folder: Path) -> str | None:
     try:
-        return str(read_manifest(folder).get("status"))
+        return str(read_manifest(folder)["status"])
     except InputError:
         return None  # absent, or unreadable: then the sweep starts again
+
+
+def _finished(folder: Path) -> Results | None:
+    """Return a finished sweep whose tables are all there and can be read."""
+    try:
+        results = Results(folder)
+        results.check_tables()
+    except InputError:
+        return None
+    return results
+
+
+def _mend_pool(results: Results, opened: OpenSweep, progress: Progress) -> bool:
+    """Capture a finished sweep's pool again where it is gone; return whether that was done."""
+    try:
+        _ = results.pool
+    except InputError:
+        opened.pool_path.unlink(missing_ok=True)
+        opened.pool(progress=progress)
+        return True
+    return False
+
+
+def _findings(pool: Pool, config: Config) -> list[str]:
+    found = audit_ages(pool) + audit_knobs(pool, config.space.choices)
+    return [str(finding) for finding in found]
 
 
 def _changes(folder: Path, spec: dict[str, Any]) -> list[str]:
@@ -438,14 +339,15 @@ def _changes(folder: Path, spec: dict[str, Any]) -> list[str]:
     if (folder / MANIFEST).exists():
         return []
     latest = latest_sweep(folder.parent)
-    if latest is None:
+    if latest is None or _status(latest) is None:
         return []
-    before = read_manifest(latest).get("spec", {})
+    before = read_manifest(latest)["spec"]
     parts = [name for name in ("golden", "corpus", "engine") if before.get(name) != spec[name]]
     old, new = before.get("config", {}), spec["config"]
     parts += [key for key in new if old.get(key) != new[key]]
-    changed = ", ".join(parts) or "nothing"
-    return [f"new sweep {folder.name}; changed since {latest.name}: {changed}."]
+    if not parts:
+        return [f"new sweep {folder.name}; it repeats {latest.name}."]
+    return [f"new sweep {folder.name}; changed since {latest.name}: {', '.join(parts)}."]
 
 
 def _manifest(opened: OpenSweep, folder: Path, pool: Pool, n_trials: int) -> dict[str, Any]:
@@ -456,7 +358,7 @@ def _manifest(opened: OpenSweep, folder: Path, pool: Pool, n_trials: int) -> dic
         "name": config.name,
         "id": folder.name,
         "started": datetime.now(UTC).isoformat(timespec="microseconds"),
-        "spec_hash": _hash(spec),
+        "spec_hash": spec_hash(spec),
         "spec": spec,
         "n_trials": n_trials,
         "golden": {
@@ -496,12 +398,13 @@ def shown(config: Config) -> dict[str, Any]:
     }
 
 
-def _shown(folder: Path, config: Config) -> Results:
-    """Open a finished sweep after noting how the config now wants it shown."""
-    manifest = read_manifest(folder)
-    if any(manifest.get(key) != value for key, value in shown(config).items()):
-        write_manifest(folder, {**manifest, **shown(config)})
-    return Results(folder)
+def _shown(results: Results, config: Config) -> Results:
+    """Return a finished sweep after noting how the config now wants it shown."""
+    wanted = shown(config)
+    if all(results.manifest.get(key) == value for key, value in wanted.items()):
+        return results
+    write_manifest(results.folder, {**results.manifest, **wanted})
+    return Results(results.folder)
 
 
 def _git_commit(folder: Path) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from typer.testing import CliRunner  # noqa: TID251 (as a shell runs it)
+from typer.testing import CliRunner
 
 from sweeper.cli import app, console
 

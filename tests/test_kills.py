@@ -94,9 +94,15 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(
 
 
 def test_of_two_equal_commands_at_once_one_is_refused(tmp_path: Path) -> None:
-    config = write_project(tmp_path, BIG)
-    results = tmp_path / "results"
-    both = [shell("run", config, "--no-plots", "--results", results, code=HELD) for _ in range(2)]
+    config = write_project(tmp_path)
+    results, go_on = tmp_path / "results", tmp_path / "go on"
+    code = HELD.replace("GO_ON", repr(str(go_on)))
+    both = [shell("run", config, "--no-plots", "--results", results, code=code) for _ in range(2)]
+    deadline = time.monotonic() + 120
+    while all(process.poll() is None for process in both):
+        assert time.monotonic() < deadline, "neither was refused"
+        time.sleep(0.01)
+    go_on.touch()
     said = [process.communicate(timeout=120)[1] for process in both]
     codes = [process.returncode for process in both]
     assert sorted(codes) == [0, 4], said
@@ -106,13 +112,15 @@ def test_of_two_equal_commands_at_once_one_is_refused(tmp_path: Path) -> None:
 
 
 HELD = """
-import sys, time
+import time
+from pathlib import Path
 from sweeper import sweep
 finish = sweep._Work.finish
-def slow(*arguments):
-    time.sleep(4)  # long enough for the other process to get here
+def held(*arguments):
+    while not Path(GO_ON).exists():
+        time.sleep(0.01)
     return finish(*arguments)
-sweep._Work.finish = slow
+sweep._Work.finish = held
 from sweeper.cli import main
 main()
 """

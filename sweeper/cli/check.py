@@ -43,6 +43,8 @@ def check(
     With a config, the golden set and the corpus are read, the candidates are captured (kept for the
     sweep), and no trial runs. For example: sweep check configs/recency.yaml
     """
+    from sweeper.audit import counted
+
     kind = kind or _kind_of(file)
     if overrides and kind is not Kind.config:
         raise InputError("--set goes with a config.")
@@ -59,7 +61,9 @@ def check(
     console.print_table((console.Column("what"), console.Column("value", "right")), facts.items())
     for item in findings:
         console.emit(f"warning: {item}")
-    console.emit(f"{file}: valid {kind}" + (f", {len(findings)} warnings" if findings else ""))
+    name = "golden set" if kind is Kind.golden else kind.value
+    warned = f", {counted(len(findings), 'warning')}" if findings else ""
+    console.emit(f"{file}: valid {name}{warned}")
 
 
 def _kind_of(file: Path) -> Kind:
@@ -74,9 +78,10 @@ def _kind_of(file: Path) -> Kind:
 def _check_config(
     file: Path, overrides: list[str], root: Path
 ) -> tuple[dict[str, object], list[Finding]]:
-    from sweeper.audit import audit_golden, audit_pool
+    from sweeper.audit import audit_golden, audit_knobs, audit_pool
     from sweeper.config import load_config
-    from sweeper.sweep import open_sweep, plan
+    from sweeper.opening import open_sweep
+    from sweeper.sweep import plan
 
     config = load_config(file, overrides)
     trials = plan(config)
@@ -91,7 +96,8 @@ def _check_config(
         "captured rows": pool.n_rows,
     }
     lowest = min(trial.settings.limit for trial in trials)
-    return facts, audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
+    findings = audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
+    return facts, findings + audit_knobs(pool, config.space.choices)
 
 
 def _check_golden(file: Path) -> tuple[dict[str, object], list[Finding]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from rich.box import SIMPLE_HEAD, Box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,21 +30,18 @@ def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], str
         for row in rows
     ]
     encoding = getattr(stream, "encoding", None) or "utf-8"
+    available = _width(stream)
+    widths, gap = _column_widths(columns, headers, cells, available)
     table = Table(
         box=SIMPLE_HEAD if fits("\u2500", encoding) else _ASCII_HEAD,
+        padding=(0, gap - 2, 0, 1) if gap > 1 else 0,
         pad_edge=False,
         show_edge=False,
         header_style="bold",
     )
-    width = _width(stream)
-    limits = _column_limits(columns, headers, cells, width)
-    for column, header, limit in zip(columns, headers, limits, strict=True):
+    for column, header, width in zip(columns, headers, widths, strict=True):
         table.add_column(
-            Text(header),
-            justify=column.justify,
-            overflow="fold",
-            max_width=limit,
-            vertical="bottom",
+            Text(header), justify=column.justify, overflow="fold", width=width, vertical="bottom"
         )
     for line in cells:
         table.add_row(*(Text(cell) for cell in line))
@@ -51,7 +49,7 @@ def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], str
     out = io.StringIO()
     Console(
         file=out,
-        width=width,
+        width=max(available, sum(widths) + gap * len(widths)),
         force_terminal=styled,
         color_system="standard" if styled else None,
         legacy_windows=False,
@@ -61,7 +59,7 @@ def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], str
 
 
 _NO_LIMIT = 10_000
-_GAP = 3  # between two columns of the box in use
+_GAPS = (3, 2)  # between two columns, where there is room and where there is not
 _NARROWEST = 12
 
 
@@ -72,17 +70,36 @@ def _width(stream: TextIO) -> int:
     return max(40, int(columns)) if columns.isdecimal() else _NO_LIMIT
 
 
-def _column_limits(
-    columns: Sequence[Column], headers: list[str], cells: list[list[str]], width: int
-) -> list[int | None]:
-    """Return how wide each column may be, so that numbers never break and long words fold."""
-    longest = []
-    for place, header in enumerate(headers):
-        words = header.split() + [word for line in cells for word in line[place].split()]
-        longest.append(max((len(word) for word in words), default=1))
-    text = [place for place, column in enumerate(columns) if column.justify == "left"]
-    taken = sum(longest) - sum(longest[place] for place in text) + _GAP * (len(columns) - 1)
-    share = max(_NARROWEST, (width - taken) // max(1, len(text)))
-    return [
-        share if place in text and longest[place] > share else None for place in range(len(columns))
+def _column_widths(
+    columns: Sequence[Column], headers: list[str], cells: list[list[str]], available: int
+) -> tuple[list[int], int]:
+    """Return the width of each column, and of the gap between two.
+
+    Where there is little room headers break between words, then text folds. A number never breaks,
+    nor does a word of a header: a line that is too long is better.
+    """
+    widest = [
+        max((cell_len(line[place]) for line in cells), default=0) for place in range(len(columns))
     ]
+    wanted = [max(own, cell_len(head)) for own, head in zip(widest, headers, strict=True)]
+    least = [
+        max(own, *(cell_len(word) for word in head.split() or [""]))
+        for own, head in zip(widest, headers, strict=True)
+    ]
+    for widths in (wanted, least):
+        for gap in _GAPS:
+            if sum(widths) + gap * (len(columns) - 1) <= available:
+                return widths, gap
+    long = [
+        place
+        for place, column in enumerate(columns)
+        if column.justify == "left" and least[place] > _NARROWEST
+    ]
+    gap = _GAPS[-1]
+    taken = sum(least) - sum(least[place] for place in long) + gap * (len(columns) - 1)
+    for place in sorted(long, key=lambda place: least[place]):  # what a short one leaves is shared
+        share = max(_NARROWEST, (available - taken) // len(long))
+        least[place] = min(least[place], share)
+        taken += least[place]
+        long = long[1:]
+    return least, gap

@@ -48,8 +48,10 @@ def plot(
 
     found = load(sweep, root=results)
     for name in (knob, by):
-        if name is not None and name not in found.varied_knobs():
-            raise InputError(f'"{name}" did not vary. {did_you_mean(name, found.varied_knobs())}')
+        if name is not None and name not in found.varied_knobs:
+            raise InputError(f'"{name}" did not vary. {did_you_mean(name, found.varied_knobs)}')
+    if by is not None and by == knob:
+        raise InputError(f"--by: give another knob than {knob}.")
     objective = found.objectives[0].address
     if knob is None:
         if by is not None or metric is not None:

@@ -13,9 +13,9 @@ from sweeper.cli import console
 from sweeper.errors import InputError
 
 if TYPE_CHECKING:
+    from sweeper.opening import Progress
     from sweeper.report import Table
     from sweeper.results import Results
-    from sweeper.sweep import Progress
 
 __all__ = ["run"]
 
@@ -67,8 +67,12 @@ def run(
                 markdown=markdown,
             )
         return
-    with reporting() as progress:
-        summary = run_sweep(loaded, root=results, n_jobs=jobs, fresh=fresh, progress=progress)
+    try:
+        with reporting() as progress:
+            summary = run_sweep(loaded, root=results, n_jobs=jobs, fresh=fresh, progress=progress)
+    except KeyboardInterrupt:
+        console.note("Finished settings are kept; the same command goes on from there.")
+        raise
     for text in summary.notes:
         console.note(text)
     found = summary.results
@@ -107,11 +111,11 @@ def reporting() -> Iterator[Progress]:
         yield report
 
 
-def print_results(results: Results, *, markdown: bool = False, csv: bool = False) -> None:
+def print_results(results: Results, *, markdown: bool = False) -> None:
     """Print the line through the current setting and the front."""
     from sweeper.report import front_table, line_table
 
-    print_tables([line_table(results), front_table(results)], markdown=markdown, csv=csv)
+    print_tables([line_table(results), front_table(results)], markdown=markdown)
 
 
 def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = False) -> None:
@@ -131,19 +135,26 @@ def run_document(results: Results, written: list[Path]) -> dict[str, object]:
     """Return what ``--json`` prints of a finished sweep."""
     from sweeper.report import front_table, line_table
 
+    current = results.trial("current")
     return {
         "sweep": results.address,
         "folder": results.folder,
         "n_trials": len(results.trials),
         "n_queries": len(results.golden),
-        "current": results.trial("current"),
-        "line": table_document(line_table(results)),
-        "front": table_document(front_table(results)),
+        "current": current,
+        "line": table_document(line_table(results), current),
+        "front": table_document(front_table(results), current),
         "files": written,
     }
 
 
-def table_document(table: Table) -> list[dict[str, object]]:
-    """Return a table's rows as objects."""
+def table_document(table: Table, current: int) -> list[dict[str, object]]:
+    """Return a table's rows as objects; those of one trial each say which, and if it is today's."""
     keys = [column.key or column.header for column in table.columns]
-    return [dict(zip(keys, row, strict=True)) for row in table.rows]
+    rows: list[dict[str, object]] = [dict(zip(keys, row, strict=True)) for row in table.rows]
+    if not table.trials:
+        return rows
+    return [
+        {"trial": number, "is_current": number == current, **row}
+        for number, row in zip(table.trials, rows, strict=True)
+    ]

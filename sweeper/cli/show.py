@@ -36,13 +36,18 @@ def show(
     results: ResultsFolder = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, in full precision.")] = False,
+    csv: Annotated[
+        bool,
+        typer.Option(
+            "--csv", help="Print CSV in full precision: every trial, or what is asked for."
+        ),
+    ] = False,
 ) -> None:
     """Show a finished sweep: by one knob, its best trade-offs, or any one trial.
 
     For example: sweep show recency, or: sweep show recency --trial 12 --queries
     """
-    from sweeper.report import line_table, queries_table, slice_table, top_table
+    from sweeper.report import line_table, queries_table, slice_table, top_table, trials_table
     from sweeper.results import load
 
     address, _, number = sweep.partition("#")
@@ -52,10 +57,8 @@ def show(
         raise InputError(f"--top: must be at least 1, got {top}.")
     if chosen is None and (group is not None or queries):
         chosen = "current"
-    if knob is not None and knob not in found.varied_knobs():
-        raise InputError(
-            f'--knob: "{knob}" did not vary. {did_you_mean(knob, found.varied_knobs())}'
-        )
+    if knob is not None and knob not in found.varied_knobs:
+        raise InputError(f'--knob: "{knob}" did not vary. {did_you_mean(knob, found.varied_knobs)}')
     if group is not None and group not in set(found.figures["slice"]):
         known = list(dict.fromkeys(found.figures["slice"]))
         raise InputError(f'--slice: no slice "{group}". {did_you_mean(group, known)}')
@@ -71,11 +74,14 @@ def show(
     elif json:
         console.print_json("sweep.show/1", run_document(found, []))
         return
+    elif csv:
+        tables = [trials_table(found)]
     else:
-        print_results(found, markdown=markdown, csv=csv)
+        print_results(found, markdown=markdown)
         return
     if json:
-        rows = [row for table in tables for row in table_document(table)]
+        current = found.trial("current")
+        rows = [row for table in tables for row in table_document(table, current)]
         console.print_json("sweep.rows/1", {"sweep": found.address, "rows": rows})
     else:
         print_tables(tables, markdown=markdown, csv=csv)

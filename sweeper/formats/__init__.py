@@ -4,7 +4,20 @@
 may have; ``records`` and what it stands on know syntax alone.
 """
 
-from sweeper.formats.io import read_corpus, read_golden, write_corpus, write_golden
+from sweeper.formats.io import (
+    kind_of_file,
+    read_corpus,
+    read_golden,
+    write_corpus,
+    write_golden,
+)
 from sweeper.formats.soat import import_soat
 
-__all__ = ["import_soat", "read_corpus", "read_golden", "write_corpus", "write_golden"]
+__all__ = [
+    "import_soat",
+    "kind_of_file",
+    "read_corpus",
+    "read_golden",
+    "write_corpus",
+    "write_golden",
+]

@@ -36,7 +36,13 @@ from sweeper.formats.values import (
     quoted,
 )
 
-__all__ = ["CORPUS_FIELDS", "corpus_from_rows", "corpus_to_rows", "find_entries"]
+__all__ = [
+    "CORPUS_FIELDS",
+    "CORPUS_WRAPPERS",
+    "corpus_from_rows",
+    "corpus_to_rows",
+    "find_entries",
+]
 
 CORPUS_FIELDS = (
     Field(
@@ -64,6 +70,7 @@ _GROUPS: dict[str, Store] = {
     "facts": "memory",
 }
 _WRAPPERS = ("corpus", "entries", "passages", "chunks", "pages", "rows", "items", "data")
+CORPUS_WRAPPERS = (*_GROUPS, *_WRAPPERS)
 _ROW_FIELDS = frozenset(name for field in CORPUS_FIELDS[:2] for name in field.spellings)
 
 

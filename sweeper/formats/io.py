@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import yaml
 
@@ -19,7 +19,13 @@ from sweeper.errors import InputError, Problem
 from sweeper.files import write_atomically
 from sweeper.formats.cells import join_cell
 from sweeper.formats.corpus_folder import read_folder
-from sweeper.formats.corpus_rows import corpus_from_rows, corpus_to_rows, find_entries
+from sweeper.formats.corpus_rows import (
+    CORPUS_FIELDS,
+    CORPUS_WRAPPERS,
+    corpus_from_rows,
+    corpus_to_rows,
+    find_entries,
+)
 from sweeper.formats.golden_rows import (
     GOLDEN_FIELDS,
     GOLDEN_WRAPPERS,
@@ -27,10 +33,13 @@ from sweeper.formats.golden_rows import (
     golden_to_rows,
 )
 from sweeper.formats.records import FORMATS, Format, read_source
-from sweeper.formats.spellings import find_rows
+from sweeper.formats.spellings import Field, canonical, field_names, find_rows
+from sweeper.formats.values import Record, Value, quoted
 from sweeper.golden import GoldenSet, Key
 
-__all__ = ["read_corpus", "read_golden", "write_corpus", "write_golden"]
+__all__ = ["FileKind", "kind_of_file", "read_corpus", "read_golden", "write_corpus", "write_golden"]
+
+FileKind: TypeAlias = Literal["config", "golden", "corpus"]
 
 
 def read_golden(
@@ -113,6 +122,75 @@ def read_corpus(
         root=path.parent if root is None else Path(root),
         fields=fields,
     )
+
+
+def kind_of_file(path: str | Path) -> FileKind:
+    """Tell what a file or folder is: a sweep's config, a golden set, or a corpus.
+
+    A mapping with an ``engine``, or a ``golden`` that is not itself rows, is a config. Otherwise
+    the fields of the rows decide: what says what is expected is a golden set, a corpus has texts.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its fields leave it open; the message names ``--as``.
+    """
+    if Path(path).is_dir():
+        return "corpus"
+    source = read_source(path)
+    data = source.data
+    if isinstance(data, Record) and (
+        "engine" in data or ("golden" in data and not _is_rows(data["golden"]))
+    ):
+        return "config"
+    names = field_names(_rows_anywhere(data))
+    known = {canonical(name) for name in names}
+    if known & _spellings(GOLDEN_FIELDS, "expected", "grades"):
+        return "golden"
+    asks = bool(known & _spellings(GOLDEN_FIELDS, "query"))
+    tells = bool(known & _spellings(CORPUS_FIELDS, "text", "source"))
+    if asks != tells:
+        return "golden" if asks else "corpus"
+    shown = ", ".join(quoted(name) for name in names) or "none"
+    raise InputError(
+        Problem(
+            "is it a config, a golden set or a corpus? Say so with --as config, --as golden or "
+            f"--as corpus. Fields found: {shown}.",
+            source.path,
+        )
+    )
+
+
+def _spellings(table: Iterable[Field], *nouns: str) -> set[str]:
+    return {spelling for field in table if field.name in nouns for spelling in field.spellings}
+
+
+def _is_rows(value: Value) -> bool:
+    if isinstance(value, list):
+        return True
+    return isinstance(value, Record) and any(_is_rows(v) for v in value.values())
+
+
+def _rows_anywhere(data: Value) -> list[Record]:
+    """Return the rows of a document, whichever known wrappers they stand in."""
+    if isinstance(data, list):
+        return [row for row in data if isinstance(row, Record)]
+    if not isinstance(data, Record):
+        return []
+    wrapped = [
+        row
+        for name, value in data.items()
+        if canonical(name) in _ANY_WRAPPER
+        for row in _rows_anywhere(value)
+    ]
+    if wrapped:
+        return wrapped
+    values = list(data.values())
+    inner = [row for row in values if isinstance(row, Record)]
+    return inner if inner and len(inner) == len(values) else [data]
+
+
+_ANY_WRAPPER = frozenset((*GOLDEN_WRAPPERS, *CORPUS_WRAPPERS))
 
 
 def write_golden(path: str | Path, golden: GoldenSet) -> None:

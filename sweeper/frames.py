@@ -1,0 +1,139 @@
+"""The tables of a finished sweep: made from trials, figures and positions, written to its folder.
+
+Their columns are documented in ``docs/data-model.md``. They are read in ``results``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sweeper.evaluate import Figures
+from sweeper.files import write_atomically
+from sweeper.golden import OVERALL, GoldenSet
+from sweeper.knobs import Trial, knob
+from sweeper.metrics import Metric
+from sweeper.runs import Positions
+
+__all__ = ["per_query_table", "write_tables"]
+
+
+def write_tables(
+    folder: Path,
+    trials: Sequence[Trial],
+    figures: Figures,
+    *,
+    seconds: Sequence[float],
+    feasible: Sequence[bool],
+    per_query: pd.DataFrame,
+) -> None:
+    """Write the tables of a finished sweep, each in one atomic step.
+
+    Parameters
+    ----------
+    folder
+        ``results/<name>/<id>``.
+    trials
+        In order of their numbers.
+    figures
+        Of the trials, in the same order.
+    seconds
+        Time that each trial took.
+    feasible
+        Whether each trial meets the constraints.
+    per_query
+        Rows of the trials worth keeping, from :func:`per_query_table`.
+    """
+    _write(folder / "trials.parquet", _trials_table(trials, figures, seconds, feasible))
+    _write(folder / "figures.parquet", _figures_table(trials, figures))
+    _write(folder / "per_query.parquet", per_query)
+
+
+def _write(path: Path, table: pd.DataFrame) -> None:
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    write_atomically(path, buffer.getvalue())
+
+
+def _trials_table(
+    trials: Sequence[Trial], figures: Figures, seconds: Sequence[float], feasible: Sequence[bool]
+) -> pd.DataFrame:
+    columns: dict[str, Any] = {
+        "trial_id": pd.Series([t.trial_id for t in trials], dtype="str"),
+        "number": [t.number for t in trials],
+        "is_current": [t.is_current for t in trials],
+        "on_line": [t.on_line for t in trials],
+        "in_space": [t.in_space for t in trials],
+        "status": pd.Series(["done"] * len(trials), dtype="str"),
+        "feasible": list(feasible),
+    }
+    for name in dict.fromkeys(name for t in trials for name in t.settings.as_dict()):
+        values = [t.settings.get(name) for t in trials]
+        dtype = "Int64" if knob(name).integer else "Float64"
+        columns[f"param_{name}"] = pd.Series(values, dtype=dtype)
+    columns["duration_seconds"] = list(seconds)
+    overall = figures.groups.index(OVERALL)
+    for place, metric in enumerate(figures.metrics):
+        columns[f"{OVERALL}.{metric}"] = figures.value[:, overall, place]
+    return pd.DataFrame(columns)
+
+
+def _figures_table(trials: Sequence[Trial], figures: Figures) -> pd.DataFrame:
+    n_trials, n_groups, n_metrics = figures.value.shape
+    ids = pd.Series([t.trial_id for t in trials], dtype="str")
+    metrics = [str(metric) for metric in figures.metrics]
+    return pd.DataFrame(
+        {
+            "trial_id": ids.repeat(n_groups * n_metrics).reset_index(drop=True),
+            "slice": np.tile(np.repeat(figures.groups, n_metrics), n_trials),
+            "metric": np.tile(metrics, n_trials * n_groups),
+            "value": figures.value.ravel(),
+            "n_queries": np.tile(figures.n_queries.ravel(), n_trials),
+        }
+    )
+
+
+def per_query_table(
+    golden: GoldenSet, positions: Positions, trial_ids: Sequence[str], metrics: Sequence[Metric]
+) -> pd.DataFrame:
+    """Return one row per trial and query; the columns of :meth:`Results.per_query` but the text.
+
+    Parameters
+    ----------
+    golden
+        The queries.
+    positions
+        Of the trials, in the order of ``trial_ids``.
+    trial_ids
+        Ids of the trials.
+    metrics
+        One column each.
+    """
+    n_trials, n_queries = len(positions), len(golden)
+    judgments = positions.judgments
+    first = positions.first()
+    stop = np.cumsum(judgments.n_keys)
+    start = stop - judgments.n_keys
+    lists = [
+        first[trial, start[query] : stop[query]].tolist()
+        for trial in range(n_trials)
+        for query in range(n_queries)
+    ]
+    columns: dict[str, Any] = {
+        "trial_id": pd.Series(np.repeat(list(trial_ids), n_queries), dtype="str"),
+        "query_id": pd.Series(list(golden.query_ids) * n_trials, dtype="str"),
+        "slice": pd.Series([q.slice for q in golden.queries] * n_trials, dtype="str"),
+        "first_position": [min((p for p in each if p), default=0) for each in lists],
+        "positions": lists,
+        "returned": positions.returned.ravel(),
+    }
+    for metric in metrics:
+        values = np.full((n_trials, n_queries), np.nan)
+        values[:, metric.queries(judgments)] = metric.values(positions)
+        columns[str(metric)] = values.ravel()
+    return pd.DataFrame(columns)
