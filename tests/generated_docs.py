@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
-import typer  # noqa: TID251 (to walk the commands)
+import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from sweeper import config as config_module
+from sweeper import config_file as config_module
 from sweeper.cli import app
 from sweeper.config import load_config
 from sweeper.constraints import parse_constraint

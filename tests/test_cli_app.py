@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import typer  # noqa: TID251 (the tests of its home)
-from typer.testing import CliRunner  # noqa: TID251
+import typer
+from typer.testing import CliRunner
 
 from sweeper import errors
 from sweeper.cli import SweepGroup, app, console

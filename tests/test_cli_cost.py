@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner  # noqa: TID251 (the tests of its home)
+from typer.testing import CliRunner
 
 from sweeper.cli import app
 from tests.snapshot import assert_matches_snapshot

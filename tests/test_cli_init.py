@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner  # noqa: TID251 (the tests of its home)
+from typer.testing import CliRunner
 
 from sweeper.cli import app
 from sweeper.cli.init import write_starter

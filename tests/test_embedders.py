@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx  # noqa: TID251 - its mock transport stands in for a server
+import httpx
 import numpy as np
 import pytest
 

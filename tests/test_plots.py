@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.axes import Axes  # noqa: TID251 (the tests of its home)
-from matplotlib.collections import PathCollection, QuadMesh  # noqa: TID251
-from matplotlib.colors import to_hex  # noqa: TID251
-from matplotlib.figure import Figure  # noqa: TID251
-from matplotlib.lines import Line2D  # noqa: TID251
-from matplotlib.text import Text  # noqa: TID251
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from sweeper.knobs import KNOBS, knob
 from sweeper.plots import (
