@@ -26,7 +26,7 @@ from pydantic_core import PydanticUndefined
 
 from sweeper import config_file as config_module
 from sweeper.cli import app
-from sweeper.config import load_config
+from sweeper.config import MAX_TRIALS, load_config
 from sweeper.constraints import parse_constraint
 from sweeper.evaluate import Figures
 from sweeper.formats import import_soat, write_corpus, write_golden
@@ -218,7 +218,7 @@ def config_page() -> str:
     knobs.append(_knob_row("weights.<channel>", weight))
     parts.append(
         _CONFIG_KNOBS.format(
-            most=config_module.MAX_TRIALS,
+            most=MAX_TRIALS,
             table=table(("knob", "allowed", "default", "unit"), knobs),
         )
     )

@@ -64,6 +64,7 @@ LAYERS: tuple[str, ...] = (
     "config",
     "poolfile",
     "store",
+    "baseline",
     "gates",
     "samplers",
     "embedders.base",
