@@ -22,6 +22,7 @@ from sweeper.config_file import (
     LexicalBlock,
     OpenAIBlock,
     PlotBlock,
+    PrecomputedBlock,
     SamplerBlock,
     Scalar,
     SentenceTransformersBlock,
@@ -274,7 +275,7 @@ class _Located(Problems):
         elif kind in {"dict_type", "model_type", "model_attributes_type"}:
             message = f"must be a mapping of keys, {_got(error)}"
         elif kind == "union_tag_not_found":
-            message = "needs a kind: hash, sentence-transformers or openai."
+            message = "needs a kind: hash, sentence-transformers, openai or precomputed."
         else:
             message = f"{message[0].lower()}{message[1:]}, {_got(error)}"
         self.at(location, message)
@@ -283,9 +284,13 @@ class _Located(Problems):
 def _is_branch(step: str | int) -> bool:
     """Return whether pydantic put this step in to name a branch of a union."""
     text = str(step)
-    return text in {"str", "bool", "int", "float", "none", "SourceBlock", "hash", "openai"} or (
-        "[" in text or text == "sentence-transformers"
-    )
+    return text in _BRANCHES or "[" in text
+
+
+_BRANCHES = {
+    *("str", "bool", "int", "float", "none", "SourceBlock"),
+    *("hash", "sentence-transformers", "openai", "precomputed"),
+}
 
 
 def _got(error: Mapping[str, Any]) -> str:
@@ -305,7 +310,12 @@ def _known_keys(location: Location) -> list[str]:
         ("golden",): [SourceBlock],
         ("engine",): [EmbeddedBlock],
         ("engine", "corpus"): [SourceBlock],
-        ("engine", "embedder"): [HashBlock, SentenceTransformersBlock, OpenAIBlock],
+        ("engine", "embedder"): [
+            HashBlock,
+            SentenceTransformersBlock,
+            OpenAIBlock,
+            PrecomputedBlock,
+        ],
         ("engine", "lexical"): [LexicalBlock],
         ("engine", "chunking"): [ChunkingBlock],
         ("sampler",): [SamplerBlock],

@@ -20,6 +20,7 @@ __all__ = [
     "LexicalBlock",
     "OpenAIBlock",
     "PlotBlock",
+    "PrecomputedBlock",
     "SamplerBlock",
     "Scalar",
     "SentenceTransformersBlock",
@@ -73,8 +74,18 @@ class OpenAIBlock(_Block):
     dimensions: int | None = Field(default=None, ge=1, description="Asked for, if set.")
 
 
+class PrecomputedBlock(_Block):
+    """Vectors made elsewhere, one per text."""
+
+    kind: Literal["precomputed"]
+    path: str = Field(
+        description="JSONL, Parquet or NPZ with texts and vectors, relative to the config."
+    )
+
+
 Embedder = Annotated[
-    HashBlock | SentenceTransformersBlock | OpenAIBlock, Field(discriminator="kind")
+    HashBlock | SentenceTransformersBlock | OpenAIBlock | PrecomputedBlock,
+    Field(discriminator="kind"),
 ]
 
 

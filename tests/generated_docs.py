@@ -97,6 +97,7 @@ _BLOCKS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         config_module.SentenceTransformersBlock,
     ),
     ("Embedder: openai", "engine.embedder", config_module.OpenAIBlock),
+    ("Embedder: precomputed", "engine.embedder", config_module.PrecomputedBlock),
     ("Lexical channel", "engine.lexical", config_module.LexicalBlock),
     ("Chunking", "engine.chunking", config_module.ChunkingBlock),
     ("Sampler", "sampler", config_module.SamplerBlock),

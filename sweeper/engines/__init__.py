@@ -49,7 +49,12 @@ def open_engine(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path)
 
 
 def _embedder(config: Config) -> Embedder:
-    from sweeper.embedders import HashEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
+    from sweeper.embedders import (
+        HashEmbedder,
+        OpenAIEmbedder,
+        PrecomputedEmbedder,
+        SentenceTransformerEmbedder,
+    )
 
     block = config.file.engine.embedder
     if block.kind == "hash":
@@ -57,6 +62,8 @@ def _embedder(config: Config) -> Embedder:
     if block.kind == "sentence-transformers":
         local = config.resolve(block.model)
         return SentenceTransformerEmbedder(str(local) if local.exists() else block.model)
+    if block.kind == "precomputed":
+        return PrecomputedEmbedder(config.resolve(block.path))
     return OpenAIEmbedder(
         block.base_url, block.model, api_key_env=block.api_key_env, dimensions=block.dimensions
     )
