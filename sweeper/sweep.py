@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -382,12 +382,20 @@ def _manifest(opened: OpenSweep, folder: Path, pool: Pool, n_trials: int) -> dic
         "objectives": {item.address: item.direction for item in config.objectives},
         "constraints": [item.text for item in config.constraints],
         "versions": {
-            **{name: version(name) for name in packages},
+            **{name: _version(name) for name in packages},
             "python": platform.python_version(),
         },
         "git_commit": _git_commit(config.path.parent),
         **shown(config),
     }
+
+
+def _version(package: str) -> str | None:
+    """Return an installed version; a bare checkout on the path has none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def shown(config: Config) -> dict[str, Any]:
