@@ -110,3 +110,43 @@ def test_what_is_not_there_is_refused(root: Path, arguments: tuple[str, ...], me
     done = invoke("show", *arguments, "--results", root)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+def test_ties_are_shown_as_bounds_around_each_figure(root: Path) -> None:
+    found = invoke("show", "small", "--ties", "--results", root, "--json").document
+    for row in found["rows"]:
+        if row["captured"] is not None:
+            assert row["lowest"] <= row["captured"] <= row["highest"]
+
+
+def test_a_horizon_changes_nothing_with_decay_off_and_something_with_it(root: Path) -> None:
+    still = invoke("show", "small", "--horizon", "300", "--results", root, "--json").document
+    assert all(row["+300 days"] in {0, None} for row in still["rows"])
+    moved = invoke(
+        *("show", "small", "--trial", "1", "--horizon", "300", "--results", root, "--json")
+    ).document
+    assert any(row["+300 days"] for row in moved["rows"])
+
+
+def test_judging_lists_what_to_label(root: Path) -> None:
+    done = invoke("show", "small", "--judging", "--csv", "--results", root)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {"query_id", "key", "is"} <= set(rows[0])
+    expected = {("q4", "new-chair"), ("q1", "doc-rent")}
+    assert not expected & {(row["query_id"], row["key"]) for row in rows if row["is"] == "unjudged"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ties", "--judging"), "one at a time"),
+        (("--horizon", "-1"), "from 0 to 36500"),
+        (("--horizon", "nan"), "from 0 to 36500"),
+    ],
+)
+def test_views_that_do_not_go_together_are_refused(
+    root: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = invoke("show", "small", *options, "--results", root)
+    assert done.exit_code == 2
+    assert message in done.stderr

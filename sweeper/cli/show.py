@@ -13,6 +13,8 @@ from sweeper.errors import InputError, did_you_mean
 
 __all__ = ["show"]
 
+_LONGEST_HORIZON = 36_500.0
+
 
 def show(
     sweep: Annotated[
@@ -33,6 +35,17 @@ def show(
     knob: Annotated[
         str | None, typer.Option(help="The knob of the first table.", metavar="KNOB")
     ] = None,
+    ties: Annotated[
+        bool, typer.Option("--ties", help="How far each figure hangs on the order of tied rows.")
+    ] = False,
+    horizon: Annotated[
+        list[float] | None,
+        typer.Option(help="What is left after some days of unchanged content.", metavar="DAYS"),
+    ] = None,
+    judging: Annotated[
+        bool,
+        typer.Option("--judging", help="Ceilings, what to label, and what no setting can find."),
+    ] = False,
     results: ResultsFolder = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -47,6 +60,7 @@ def show(
 
     For example: sweep show recency, or: sweep show recency --trial 12 --queries
     """
+    from sweeper.bounds import expiry_table, judging_of, judging_table, labels_table, ties_table
     from sweeper.report import line_table, queries_table, slice_table, top_table, trials_table
     from sweeper.results import load
 
@@ -62,7 +76,23 @@ def show(
     if group is not None and group not in set(found.figures["slice"]):
         known = list(dict.fromkeys(found.figures["slice"]))
         raise InputError(f'--slice: no slice "{group}". {did_you_mean(group, known)}')
-    if chosen is not None:
+    if sum([ties, horizon is not None, judging, queries, top is not None, knob is not None]) > 1:
+        raise InputError(
+            "--ties, --horizon, --judging, --queries, --top and --knob: one at a time."
+        )
+    if any(not 0 <= day <= _LONGEST_HORIZON for day in horizon or ()):
+        raise InputError(f"--horizon: must be a number of days from 0 to {_LONGEST_HORIZON:g}.")
+    base = found.settings[found.trial(chosen or "current")]
+    if ties:
+        tables = [ties_table(found, base)]
+    elif horizon is not None:
+        tables = [expiry_table(found, base, horizon)]
+    elif judging:
+        pool = judging_of(found, base)
+        tables = [labels_table(found, pool) if csv else judging_table(found, base, pool)]
+        if json:
+            tables.append(labels_table(found, pool))
+    elif chosen is not None:
         place = found.trial(chosen)
         tables = [
             queries_table(found, place, group) if queries else slice_table(found, place, group)
