@@ -343,16 +343,18 @@ class Scene:
         moves = np.where(ahead, older > 0, (older < 0) & self.present) & ~close
         moves &= own > 0  # a target that is no candidate has no crossings
         slot, column = np.nonzero(moves)
-        base, days = own[column], older[slot, column]
-        ratio = (self.fused[slot, column] - base) / base
+        base, fused = own[column], self.fused[slot, column]
+        days = np.abs(older[slot, column])
         with np.errstate(over="ignore", divide="ignore"):  # ages that are all but equal: never
+            # Over the smaller score: log1p of a ratio close to -1 would lose all its digits.
+            ratio = np.abs(fused - base) / np.minimum(fused, base)
             x = np.log1p(ratio) / (math.log(2.0) * days)
         return Crossings(
             ahead=ahead,
             slot=slot,
             column=column,
             x=x,
-            days=np.abs(days),
+            days=days,
             step=np.where(ahead[slot, column], -1.0, 1.0),
             close=np.nonzero(close & (own > 0)),
         )

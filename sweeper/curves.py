@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
 
 from sweeper.exact import Curve, exact_curve
-from sweeper.expiry import Expiry, expiry_of
-from sweeper.knobs import KNOBS, Settings, Value, knob
+from sweeper.knobs import KNOBS, Knob, Settings, Value, knob
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
 from sweeper.report import Table, figure_label
@@ -23,15 +20,13 @@ from sweeper.tables import Column
 __all__ = [
     "cells_frame",
     "curve_of",
-    "expiry_table",
     "margin_sentences",
     "plateau_table",
     "steps_table",
 ]
 
-_HORIZONS = (30.0, 90.0, 365.0)
-_NAMED = 5
-"""Rows that a note names; the rest are counted."""
+_HIGHEST_K = 5000
+"""``rrf_k`` is enumerated, so there must be an end."""
 
 _SEED = 20_090_719  # any fixed number makes the interval repeat
 
@@ -49,8 +44,9 @@ def curve_of(results: Results, name: str, settings: Settings | None = None) -> C
         The other knobs; those that run today unless given.
     """
     base = settings or results.settings[results.trial("current")]
-    highest = max([1000, *(2 * item.rrf_k for item in results.settings)])
-    return exact_curve(results.replay, base, name, results.metrics, highest_k=min(highest, 5000))
+    largest = max(item.rrf_k for item in (base, *results.settings))
+    highest = min(max(1000, 2 * largest), _HIGHEST_K)
+    return exact_curve(results.replay, base, name, results.metrics, highest_k=highest)
 
 
 def cells_frame(
@@ -130,6 +126,8 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
         if cell < len(columns) and _same(columns[cell], columns[start], curve, cell, start):
             continue
         low, high = curve.bounds(start)[0], curve.bounds(cell - 1)[1]
+        if curve.knob.integer:
+            low, high = _integers(low, high)
         text = f"{_number(low)} to {_number(high)}"
         values = columns[start].tolist()
         rows.append((text, low, high, not _in_underflow(curve, start), *values))
@@ -176,71 +174,10 @@ def margin_sentences(margins: Margins, name: str) -> list[str]:
     domain = knob(name)
     return [
         f"{name} = {domain.format(margins.value)}",
-        f"no slice's figure changes {_interval(margins.plateau, domain.format(margins.value))}",
-        f"no question gets worse {_interval(margins.safe, domain.format(margins.value))}",
-        *(_flip(flip) for flip in margins.flips),
+        f"no slice's figure changes {_interval(margins.plateau, domain, margins.value)}",
+        f"no question gets worse {_interval(margins.safe, domain, margins.value)}",
+        *(_flip(flip, domain) for flip in margins.flips),
     ]
-
-
-def expiry_table(results: Results, settings: Settings, horizons: Sequence[float] = ()) -> Table:
-    """Return what is left of each slice's figures after some days of unchanged content.
-
-    Parameters
-    ----------
-    results
-        A finished sweep.
-    settings
-        Any settings that the pool is deep enough for.
-    horizons
-        Days; 30, 90 and 365 unless given.
-    """
-    expiry = expiry_of(results.replay, settings, results.metrics)
-    days = list(horizons) or list(_HORIZONS)
-    later = [expiry.at(day) for day in days]
-    rows = []
-    for group, group_name in enumerate(expiry.groups):
-        for metric, text in enumerate(expiry.metrics):
-            today = float(expiry.value[0, group, metric])
-            changes = [float(figures[group, metric]) - today for figures in later]
-            if not math.isnan(today):
-                rows.append((group_name, str(text), today, *changes))
-    return Table(
-        f"As the content ages, under {settings.text}",
-        (
-            Column("slice"),
-            Column("metric"),
-            Column("today", "right"),
-            *(Column(f"+{day:g} days", "right", _signed) for day in days),
-        ),
-        tuple(rows),
-        tuple(_expiry_notes(results, expiry)),
-    )
-
-
-def _expiry_notes(results: Results, expiry: Expiry) -> list[str]:
-    fall = expiry.first_fall()
-    as_of = results.manifest["pool"]["provenance"].get("as_of")
-    notes = []
-    if fall is None:
-        notes.append("No slice ever falls below its value today.")
-    else:
-        days, group, metric = fall
-        date = ""
-        if as_of:
-            with contextlib.suppress(OverflowError):
-                date = f" ({datetime.fromisoformat(as_of) + timedelta(days=days):%Y-%m-%d})"
-        notes.append(
-            f"The first to fall below its value today is {figure_label(f'{group}.{metric}')}, "
-            f"after {days:.1f} days{date}."
-        )
-    for kind, items in (
-        ("of unknown age never decay", expiry.undated),
-        ("dated in the future begin to decay on their date", expiry.clamped),
-    ):
-        if items:
-            named = ", ".join(items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")
-            notes.append(f"{len(items)} memories {kind}: {named}.")
-    return notes
 
 
 def _same(
@@ -294,22 +231,30 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _interval(interval: Interval, value: str) -> str:
+def _integers(low: float, high: float) -> tuple[float, float]:
+    """Return the first and last integer of a stretch; edges lie between integers."""
+    return float(math.ceil(low)), float(math.floor(high))
+
+
+def _interval(interval: Interval, domain: Knob, value: Value) -> str:
     if interval.low is None or interval.high is None:
-        return f"at {value} alone"
-    text = f"from {_number(interval.low)} to {_number(interval.high)}"
-    return text + (", and with the knob off" if interval.with_point else "")
+        return f"at {domain.format(value)} alone"
+    low, high = interval.low, interval.high
+    if domain.integer:
+        low, high = _integers(low, high)
+    if low == high:
+        return f"at {_number(low)} alone"
+    apart = domain.null or domain.zero or "0"
+    text = f"from {_number(low)} to {_number(high)}"
+    return text + (f", and at {apart}" if interval.with_point else "")
 
 
-def _flip(flip: Flip) -> str:
+def _flip(flip: Flip, domain: Knob) -> str:
     direction = "upwards" if flip.upwards else "downwards"
+    at = flip.at
+    if domain.integer:
+        at = float(math.ceil(at) if flip.upwards else math.floor(at))
     who = f"{flip.item_id} falls" if flip.item_id else "an expected row falls"
     if flip.other_id:
         who += f" behind {flip.other_id}"
-    return f"first loss {direction}: at {_number(flip.at)}, {who} (question {flip.query_id})"
-
-
-def _signed(value: float) -> str:
-    if value == 0 or math.isnan(value):
-        return "="
-    return f"{value:+.4f}"
+    return f"first loss {direction}: at {_number(at)}, {who} (question {flip.query_id})"

@@ -119,6 +119,12 @@ def just_above_zero(scene: Scene, cross: Crossings) -> tuple[NDArray[np.bool_], 
     return ahead, doubtful
 
 
+def _absent_last(position: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return positions in which an absent row, 0, stands behind all others."""
+    wide = position.astype(np.int64)  # first: the number does not fit a short integer
+    return np.where(wide > 0, wide, ABSENT)
+
+
 class _Builder:
     """Makes the curves of one pool, golden set and base settings."""
 
@@ -263,11 +269,10 @@ class _Builder:
         """Return the curve over rrf_k = 1, 2, ..., highest; an edge lies between two integers."""
         settings = [self.settings.with_values({"rrf_k": k}) for k in range(1, max(1, highest) + 1)]
         position = self.replay.positions(settings).position
-        base = np.where(position[0] > 0, position[0], ABSENT).astype(np.int64)
+        base = _absent_last(position[0])
         place, target = np.nonzero(position[1:] != position[:-1])
         before, after = (
-            np.where(rows[place, target] > 0, rows[place, target], ABSENT).astype(np.int64)
-            for rows in (position[:-1], position[1:])
+            _absent_last(rows[place, target]) for rows in (position[:-1], position[1:])
         )
         at = (place + 1.5).astype(np.float64)
         steps = Steps(at, target, after - before, np.full(len(place), -1, np.intp))
@@ -390,7 +395,7 @@ class _Builder:
         """Return uncut positions at the base settings, given what a floor leaves."""
         half_life = self.settings.recency_half_life_days
         [found] = self.group.columns(target, survivors.astype(np.int32), [half_life])
-        return np.where(found > 0, found, ABSENT).astype(np.int64)
+        return _absent_last(found)
 
     def _replayed(self, name: str, values: Sequence[Value]) -> FloatArray:
         chosen = [self.settings.with_values({name: value}) for value in values]

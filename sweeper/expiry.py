@@ -104,7 +104,7 @@ def expiry_of(replay: Replay, settings: Settings, metrics: Sequence[Metric]) -> 
         [today] = group.columns(
             target, left[layout.target_query[target]], [settings.recency_half_life_days]
         )
-        base[target] = np.where(today > 0, today, ABSENT)
+        base[target] = np.where(today > 0, today.astype(np.int64), ABSENT)
         if settings.recency_half_life_days > 0:
             own = ages[layout.item[:, layout.target_query[target]]]
             parts.append(_falls(scene, own, target, settings.recency_half_life_days))
@@ -148,10 +148,12 @@ def _falls(
     score = scene.fused * factor[scene.age_number]
     first = scene.key < scene.key[scene.slot, column]
     before = (score > own(score)) | ((score == own(score)) & first)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # log2(fused_j / fused_e): how many days of age the row is better than the target.
-        lead = np.log1p((scene.fused - own(scene.fused)) / own(scene.fused))
-        lead *= half_life / math.log(2.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # log2(fused_j / fused_e): how many days of age the row is better than the target. Over the
+        # smaller of the two, because log1p of a ratio close to -1 loses all its digits.
+        better = scene.fused - own(scene.fused)
+        ratio = np.abs(better) / np.minimum(scene.fused, own(scene.fused))
+        lead = np.copysign(np.log1p(ratio), better) * (half_life / math.log(2.0))
     gap = lead - (now - own(now))
     # In the long run the exponents of two dated rows differ by their ages, those of a dated and an
     # undated one without bound. Where both decay already nothing changes.

@@ -33,8 +33,8 @@ class Remedy:
         The nearest stretch of the knob's axis on which that position is reached; equal ends are a
         single value, and ``None`` for both is the value that stands apart (off, none).
     at
-        The end of that stretch which is nearer to the present value; ``None`` if it is reached now
-        or at the value that stands apart.
+        The end of that stretch which is nearer to the present value; ``None`` for the value that
+        stands apart.
     item_id, other_id
         The expected row that moves there, and the row that it overtakes, where there is one.
     """
@@ -147,10 +147,14 @@ def _remedies(replay: Replay, settings: Settings, now: int) -> list[Remedy]:
 
 def _remedy(curve: Curve, replay: Replay, now: int) -> Remedy | None:
     """Return the best that a knob can do, if that is better than now."""
-    pieces = curve.pieces
+    pieces, name = curve.pieces, curve.knob.name
+    low = np.maximum(pieces.start, curve.low)
+    if curve.underflow is not None:
+        low = np.maximum(low, curve.underflow[1])
+    high = np.minimum(np.append(low[1:], curve.high), curve.high)
     position = np.where(pieces.first_position > 0, pieces.first_position, 1 << 24)
+    position[low >= high] = 1 << 24  # floors that nobody can type
     best = int(position.min())
-    name = curve.knob.name
     for _, figures in curve.points:
         reached = round(1 / float(figures[0, 0])) if figures[0, 0] > 0 else 1 << 24
         if reached < min(best, now or 1 << 24):
@@ -158,27 +162,42 @@ def _remedy(curve: Curve, replay: Replay, now: int) -> Remedy | None:
     if best >= (now or 1 << 24):
         return None
     present = _place(curve, curve.settings.get(name))
-    low = np.maximum(pieces.start, curve.low)
-    if curve.underflow is not None:
-        low = np.maximum(low, curve.underflow[1])
-    high = np.append(low[1:], curve.high)
     reaching = np.flatnonzero(position == best)
     gaps = [_gap(present, float(low[n]), float(high[n]), curve.knob.log_scale) for n in reaching]
     chosen = int(reaching[int(np.argmin(gaps))])
     upwards = present <= low[chosen]
     at = float(low[chosen] if upwards else high[chosen])
-    steps = curve.steps.where(curve.steps.at == at)
-    towards = steps.where(steps.step < 0 if upwards else steps.step > 0)
-    item = other = None
-    layout = replay.layout(curve.settings.effective_depth)
-    if len(towards.at):
-        item = replay.pool.item_ids[layout.item[layout.target_slot[towards.target[0]], 0]]
-        if towards.other[0] >= 0 and len(towards.at) == 1:
-            other = replay.pool.item_ids[layout.item[towards.other[0], 0]]
+    item, other = _mover(curve, replay, (float(low[chosen]), float(high[chosen])), upwards)
     if name == "rrf_k":  # an edge lies between two integers
         low_k, high_k = math.ceil(low[chosen]), math.floor(high[chosen])
         return Remedy(name, best, low_k, high_k, low_k if upwards else high_k, item, other)
     return Remedy(name, best, float(low[chosen]), float(high[chosen]), at, item, other)
+
+
+def _mover(
+    curve: Curve, replay: Replay, stretch: tuple[float, float], upwards: bool
+) -> tuple[str, str | None]:
+    """Return the first expected row within a stretch, and whom it overtakes at its nearer end."""
+    settings, name = curve.settings, curve.knob.name
+    at = stretch[0] if upwards else stretch[1]
+    inside: Value = curve.middle_of(*stretch)
+    if curve.knob.integer:
+        inside = math.ceil(stretch[0])
+    pool, [query] = replay.pool, replay.golden.queries
+    rows = rank(
+        pool.candidates(pool.query_ids.index(query.query_id)),
+        settings.with_values({name: inside}),
+        channels=pool.channels,
+    )
+    item = next(row.item_id for row in rows if row.key in query.expected)
+    layout = replay.layout(settings.effective_depth)
+    number = layout.item[layout.target_slot, 0]
+    steps = curve.steps.where(curve.steps.at == at)
+    own = np.array([pool.item_ids[n] == item for n in number[steps.target]], bool)
+    others = steps.where(own & ((steps.step < 0) if upwards else (steps.step > 0))).other.tolist()
+    if len(others) != 1 or others[0] < 0:
+        return item, None
+    return item, pool.item_ids[layout.item[others[0], 0]]
 
 
 def _place(curve: Curve, value: Value) -> float:

@@ -75,6 +75,8 @@ class JudgingPool:
     ----------
     box
         The settings considered.
+    limit
+        Rows that each of them returns.
     shown
         Per question, the keys that some setting returns, with the best position found (exact for
         expected keys; for the others no worse than the limit, but perhaps not their best).
@@ -87,6 +89,7 @@ class JudgingPool:
     """
 
     box: Box
+    limit: int
     shown: tuple[dict[Key, int], ...]
     unjudged: tuple[tuple[Key, ...], ...]
     unreachable: tuple[tuple[Key, ...], ...]
@@ -123,6 +126,7 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
     golden = replay.golden.queries
     return JudgingPool(
         box=box,
+        limit=base.limit,
         shown=tuple(shown),
         unjudged=tuple(
             tuple(key for key in keys if key not in q.expected and key not in q.judged)
@@ -165,8 +169,10 @@ def _states(
     most, fewest = (layout.survivors(floor)[query] for floor in box.floors)
     rank = layout.ranks[group.vector][layout.target_slot[rows], query]
     # The highest floor that keeps a row is its own cosine: all rows tied with it stay too.
-    cosine = layout.cosines[query, np.maximum(rank, 1) - 1]
-    tied = (layout.cosines[query] >= cosine[:, None]).sum(axis=1, dtype=np.int32)
+    cosines = layout.cosines[query]
+    cosine = np.full(len(rows), np.inf)
+    cosine[rank > 0] = cosines[rank > 0, rank[rank > 0] - 1]
+    tied = (cosines >= cosine[:, None]).sum(axis=1, dtype=np.int32)
     kept = (rank > 0) & (rank <= most)
     keeping = np.maximum(np.where(box.floors[1] is None, most, tied), fewest)
     lost = (rank == 0) | (rank > fewest)

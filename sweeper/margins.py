@@ -9,12 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.evaluate import evaluate
 from sweeper.exact import Curve
 from sweeper.knobs import Value
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
 
 __all__ = ["Flip", "Interval", "Margins", "margins_of"]
+
+
+_ON_EDGE = 1e-12
+"""Relative. A value so close to an edge that rounding, or a tie, decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ def margins_of(curve: Curve, replay: Replay, value: Value) -> Margins:
     reference = np.full((judgments.n_queries, len(curve.metrics)), np.nan)
     for place, metric in enumerate(curve.metrics):
         reference[metric.queries(judgments), place] = metric.values(positions)[0]
-    figures = curve.at(value)
+    figures = evaluate(positions, curve.metrics).value[0]
     where = _place(curve, value)
     plateau = _plateau(curve, figures, where, apart)
     worse = _worse_pieces(curve, reference)
@@ -138,21 +143,33 @@ def _place(curve: Curve, value: Value) -> float:
 
 def _plateau(curve: Curve, figures: FloatArray, where: float, apart: bool) -> Interval:
     same = _equal(curve.value, figures)
-    points = [_equal(point, figures) for _, point in curve.points]
-    joins = bool(points and points[0])
-    start = curve.cell(where) if not apart else _end_cell(curve, where)
-    if not same[start]:
-        return Interval(None, None, True)
-    low = high = start
+    joins = any(bool(_equal(point, figures)) for _, point in curve.points)
+    cell = _end_cell(curve, where) if apart else curve.cell(where)
+    below, above = cell, cell
+    low = high = where
+    if not apart:
+        edge = _edge_at(curve, where)
+        if edge is not None:  # rows are tied here, so the value belongs to neither side
+            below, above = edge, edge + 1
     first = 0 if curve.underflow is None else curve.cell(curve.underflow[1])
-    if start < first:
-        return Interval(*curve.bounds(start), False)
-    while low > first and same[low - 1]:
-        low -= 1
-    while high + 1 < len(same) and same[high + 1]:
-        high += 1
-    touching = (high + 1 == len(same)) if _at_top(curve) else low == 0
-    return Interval(curve.bounds(low)[0], curve.bounds(high)[1], joins and touching)
+    while below >= first and same[below]:
+        low = curve.bounds(below)[0]
+        below -= 1
+    while above < len(same) and same[above]:
+        high = curve.bounds(above)[1]
+        above += 1
+    if apart and low == high:
+        return Interval(None, None, True)
+    touching = above == len(same) if _at_top(curve) else below < 0
+    return Interval(low, high, joins and touching)
+
+
+def _edge_at(curve: Curve, where: float) -> int | None:
+    """Return the number of the edge on which a value stands, but for rounding."""
+    if curve.right_closed:
+        return None
+    near = np.flatnonzero(np.isclose(curve.edges, where, rtol=_ON_EDGE, atol=0))
+    return int(near[0]) if len(near) else None
 
 
 def _end_cell(curve: Curve, where: float) -> int:
@@ -176,7 +193,7 @@ def _worse_pieces(curve: Curve, reference: FloatArray) -> NDArray[np.bool_]:
     counted = [place for place, m in enumerate(curve.metrics) if m.larger_is_better]
     values = curve.pieces.values[:, counted]
     before = reference[curve.pieces.query][:, counted]
-    worse: NDArray[np.bool_] = np.asarray(values < before).any(axis=1)
+    worse: NDArray[np.bool_] = np.any(values < before, axis=1)
     return worse
 
 
@@ -186,12 +203,13 @@ def _stops(curve: Curve, worse: NDArray[np.bool_], where: float) -> tuple[float,
     stop = np.append(start[1:], curve.high)
     last = np.append(curve.pieces.query[1:] != curve.pieces.query[:-1], True)
     stop[last] = curve.high
-    below: NDArray[np.bool_] = stop < where
-    above: NDArray[np.bool_] = start > where
+    below: NDArray[np.bool_] = np.less(stop, where)
+    above: NDArray[np.bool_] = np.greater(start, where)
     if curve.right_closed:
         above |= start == where
     else:
-        below |= stop == where
+        below |= np.isclose(stop, where, rtol=_ON_EDGE, atol=0)
+        above |= np.isclose(start, where, rtol=_ON_EDGE, atol=0)
     floor = curve.underflow[1] if curve.underflow is not None else curve.low
     return (
         float(stop[worse & below].max(initial=floor)),

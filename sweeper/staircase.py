@@ -147,12 +147,15 @@ class Curve:
 
     def middle(self, cell: int) -> float:
         """Return a value well inside a cell: the geometric middle on a logarithmic axis."""
-        low, high = self.bounds(cell)
+        return self.middle_of(*self.bounds(cell))
+
+    def middle_of(self, low: float, high: float) -> float:
+        """Return a value well inside a stretch of the axis."""
         if math.isinf(high):
             return low * 2 if low > 0 else 1.0
         if not self.knob.log_scale:
             return (low + high) / 2
-        return math.sqrt(low * high) if low > 0 else high / 2
+        return math.sqrt(low) * math.sqrt(high) if low > 0 else high / 2
 
     def point(self, value: Value) -> FloatArray | None:
         """Return the figures at a value that stands apart from the axis, if it is one."""

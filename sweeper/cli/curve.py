@@ -64,8 +64,11 @@ def curve(
     known += [f"weights.{channel}" for channel in found.pool.channels]
     if knob not in known:
         raise InputError(f'--knob: "{knob}" has no exact curve. {did_you_mean(knob, known)}')
-    line = curve_of(found, knob, base)
-    margins = margins_of(line, found.replay, base.get(knob))
+    try:
+        line = curve_of(found, knob, base)
+        margins = margins_of(line, found.replay, base.get(knob))
+    except ValueError as error:
+        raise InputError(f"--knob {knob}: {error}.") from error
     sentences = margin_sentences(margins, knob)
     if json:
         console.print_json(

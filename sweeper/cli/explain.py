@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,16 +98,15 @@ def _missing_text(item: Missing, floor: float | None) -> str:
 
 def _remedy_text(remedy: Remedy) -> str:
     place = "first" if remedy.position == 1 else f"at {remedy.position}"
-    if remedy.at is None:
-        where = "switched off" if remedy.low is None else "as it is"
-        return f"{remedy.knob} {where}: an expected row is {place}."
+    if remedy.low is None or remedy.high is None or remedy.at is None:
+        return f"{remedy.knob} switched off: an expected row is {place}."
     who = remedy.item_id or "an expected row"
-    unit = {"recency_half_life_days": " days"}.get(remedy.knob, "")
-    overtakes = f", where it overtakes {remedy.other_id}" if remedy.other_id else ""
-    return (
-        f"{remedy.knob} from {remedy.low:.6g} to {remedy.high:.6g}: {who} is {place}; "
-        f"the nearer end is {remedy.at:.6g}{unit}{overtakes}."
-    )
+    unit = " days" if remedy.knob == "recency_half_life_days" else ""
+    high = "any longer" if math.isinf(remedy.high) else f"{remedy.high:.6g}"
+    text = f"{remedy.knob} from {remedy.low:.6g} to {high}: {who} is {place}"
+    if remedy.other_id:
+        text += f"; it overtakes {remedy.other_id} at {remedy.at:.6g}{unit}"
+    return f"{text}."
 
 
 def _document(answer: Explanation) -> dict[str, object]:

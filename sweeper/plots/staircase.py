@@ -74,7 +74,7 @@ def plot_staircase(
         say_empty(ax)
         return ax
     low, high = view or _changing(axis, knob, current)
-    scale = _Scale(low, high, knob.log_scale and low > 0)
+    scale = _Scale(low, high, _is_log(knob) and low > 0)
     names = [name for name in dict.fromkeys(cells["slice"]) if name != OVERALL]
     ends, figures = [], []
     off_at = scale.off(at_right=knob.zero is not None)
@@ -161,10 +161,15 @@ def _changing(axis: pd.DataFrame, knob: Knob, current: Value) -> tuple[float, fl
         inner.append(float(current))
     ends = [value for value in (first, last) if math.isfinite(value) and value > 0]
     low, high = min(inner or ends or [0.0]), max(inner or ends or [1.0])
-    if knob.log_scale and low > 0:
+    if _is_log(knob) and low > 0:
         return max(first, low / 1.5), min(last, high * 1.5)
     room = (high - low) * 0.05 or 0.5
     return max(first, low - room), min(last, high + room)
+
+
+def _is_log(knob: Knob) -> bool:
+    """Return whether ratios count: also along a weight, whose axis leaves 0 out."""
+    return knob.log_scale or knob.name.startswith("weights.")
 
 
 class _Scale:
