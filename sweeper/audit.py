@@ -6,27 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Value
-from sweeper.metrics import Metric
-from sweeper.pools import VECTOR, Pool
+from sweeper.knobs import Settings, Value
+from sweeper.metrics import Feature, Metric
+from sweeper.paired import fewest_to_differ
+from sweeper.pools import VECTOR, FloatArray, Pool
 from sweeper.replay import Replay
 
 __all__ = [
     "SMALL_SLICE",
     "Finding",
+    "age_factors",
     "audit_ages",
     "audit_golden",
     "audit_knobs",
     "audit_pool",
+    "audit_settings",
     "counted",
 ]
 
 SMALL_SLICE = 10
 """Below this, one question moves a slice's figure by more than 0.1."""
 
+_NEAR = 0.05
+"""A cosine so little below a floor is worth a look."""
+
+_INSEPARABLE = 0.55
+"""Share of well-ordered pairs below which a floor is no better than a coin."""
+
+_NOTHING_LEFT = 1e-3
 _NAMED = 5
 """Questions that a finding names; the rest are counted."""
 
@@ -73,10 +84,14 @@ def audit_golden(golden: GoldenSet, metrics: tuple[Metric, ...], limit: int) -> 
     for name in golden.slices:
         size = sum(query.slice == name for query in golden.queries)
         if size < SMALL_SLICE:
+            fewest = fewest_to_differ()
+            said = f"no less than {fewest / size:.2f} ({fewest} of them, all one way)"
+            if size < fewest:
+                said = "no difference at all"
             found.append(
                 Finding(
-                    f"slice {name} has {counted(size, 'question')}: one of them is worth "
-                    f"{1 / size:.3f}, so small differences say nothing."
+                    f"slice {name} has {counted(size, 'question')}: one is worth {1 / size:.3f}, "
+                    f"and a test can tell {said} from luck."
                 )
             )
     for metric in metrics:
@@ -120,8 +135,14 @@ def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]]) -> list[Findin
     """Name knobs of a space that cannot change any ranking of what was captured."""
     found = []
     channels = np.unique(pool.row_channel)
-    if len(space.get("rrf_k", ())) > 1 and len(channels) == 1:
-        found.append(Finding("rrf_k changes nothing here: one channel alone retrieves anything."))
+    varied = [name for name, values in space.items() if len(values) > 1]
+    if len(channels) == 1:
+        found += [
+            Finding(f"{name} changes nothing here: one channel alone retrieves anything.")
+            for name in varied
+            if name == "rrf_k"
+            or (name.startswith("weights.") and min(map(_number, space[name])) > 0)
+        ]
     memory = pool.item_store == STORES.index("memory")
     if (
         any(space.get("recency_half_life_days", ()))
@@ -144,6 +165,176 @@ def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]]) -> list[Findin
                 )
             )
     return found
+
+
+def _number(value: Value) -> float:
+    return 0.0 if value is None else float(value)
+
+
+def audit_settings(
+    replay: Replay, settings: Sequence[Settings], named: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Look at what the settings of a space can and cannot show of the golden set.
+
+    Parameters
+    ----------
+    replay
+        Pool and golden set.
+    settings
+        Every setting of the space.
+    named
+        What was found before: a knob that it names is not named again.
+    """
+    first, returned = _outcomes(replay, settings)
+    judgments = replay.judgments
+    answerable = judgments.answerable
+    found = []
+    top = np.flatnonzero((first == 1).all(axis=0))
+    if len(top):
+        found.append(
+            Finding(
+                f"{len(top)} of {counted(len(answerable), 'question')} are answered first under "
+                "every setting, so they cannot tell settings apart:",
+                tuple(judgments.query_ids[answerable[n]] for n in top.tolist()),
+            )
+        )
+    reached = np.unique(judgments.key_query[replay.layout(replay.pool.depth).target_key])
+    never = [n for n in np.flatnonzero((first == 0).all(axis=0)) if answerable[n] in reached]
+    if never:
+        found.append(
+            Finding(
+                f"{counted(len(never), 'question')}: an expected document is retrieved, but no "
+                "setting returns it:",
+                tuple(judgments.query_ids[answerable[n]] for n in never),
+            )
+        )
+    seen = {item.text.split(" ", 1)[0] for item in named}
+    outcome = np.concatenate([first, returned], axis=1)
+    for name in dict.fromkeys(name for item in settings for name in item.as_dict()):
+        if name not in seen and _inert(settings, name, outcome):
+            found.append(Finding(f"{name} changes no answer's position under any setting."))
+    return found + _audit_floors(replay, settings) + _audit_half_lives(replay, settings)
+
+
+def _outcomes(
+    replay: Replay, settings: Sequence[Settings]
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return each answerable question's first position, and each one's number of rows."""
+    judgments = replay.judgments
+    first = np.zeros((len(settings), len(judgments.answerable)), np.int32)
+    returned = np.zeros((len(settings), judgments.n_queries), np.int32)
+    feature = Feature("first")
+    for depth in dict.fromkeys(item.effective_depth for item in settings):
+        members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
+        positions = replay.positions([settings[n] for n in members])
+        first[members] = feature.extract(positions.first(), judgments, judgments.answerable)
+        returned[members] = positions.returned
+    return first, returned
+
+
+def _inert(settings: Sequence[Settings], name: str, outcome: NDArray[np.integer]) -> bool:
+    """Return whether settings that differ in one knob alone always give the same outcome."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, item in enumerate(settings):
+        rest = tuple((k, v) for k, v in item.as_dict().items() if k != name)
+        groups.setdefault(rest, []).append(number)
+    several = [group for group in groups.values() if len(group) > 1]
+    return bool(several) and all(
+        bool((outcome[group] == outcome[group[0]]).all()) for group in several
+    )
+
+
+def _audit_floors(replay: Replay, settings: Sequence[Settings]) -> list[Finding]:
+    """Say which floors cut an answer that no other channel holds, and whether any can help."""
+    floors = sorted({x.min_similarity for x in settings if x.min_similarity is not None})
+    pool = replay.pool
+    if not floors or VECTOR not in pool.channels:
+        return []
+    judgments = replay.judgments
+    expected = set(zip(judgments.key_query.tolist(), judgments.keys, strict=True))
+    query, item = pool.row_query.tolist(), pool.row_item.tolist()
+    relevant = np.array(
+        [(q, pool.item_keys[i]) in expected for q, i in zip(query, item, strict=True)], bool
+    )
+    vector = pool.row_channel == pool.channels.index(VECTOR)
+    held = {(query[n], pool.item_keys[item[n]]) for n in np.flatnonzero(relevant & ~vector)}
+    best: dict[tuple[int, str], float] = {}
+    for n in np.flatnonzero(relevant & vector).tolist():
+        place = query[n], pool.item_keys[item[n]]
+        if place not in held:
+            best[place] = max(best.get(place, -1.0), float(pool.row_value[n]))
+    found = []
+    for floor in floors:
+        cut = {q: floor - cosine for (q, _), cosine in best.items() if cosine < floor}
+        near = sorted((margin, q) for q, margin in cut.items() if margin <= _NEAR)
+        if near:
+            found.append(
+                Finding(
+                    f"min_similarity {floor:g} cuts an answer that no other channel holds in "
+                    f"{counted(len(cut), 'question')}, in these by less than {_NEAR:g}:",
+                    tuple(f"{pool.query_ids[q]} ({margin:.3f})" for margin, q in near),
+                )
+            )
+    share = _separation(pool.row_value[vector & relevant], pool.row_value[vector & ~relevant])
+    if share is not None and share <= _INSEPARABLE:
+        found.append(
+            Finding(
+                "min_similarity cannot tell answers from the rest: of an expected and another row, "
+                f"the expected one has the higher cosine in {share:.0%} of the pairs."
+            )
+        )
+    return found
+
+
+def _separation(relevant: FloatArray, others: FloatArray) -> float | None:
+    """Return the share of pairs in which the relevant value is higher, ties by half."""
+    if not len(relevant) or not len(others):
+        return None
+    order = np.sort(others)
+    below = np.searchsorted(order, relevant, side="left")
+    not_above = np.searchsorted(order, relevant, side="right")
+    return float((below + not_above).sum() / 2 / len(relevant) / len(others))
+
+
+def _audit_half_lives(replay: Replay, settings: Sequence[Settings]) -> list[Finding]:
+    """Say which half-lives leave nothing of any expected memory."""
+    pool = replay.pool
+    wanted = set(replay.judgments.keys)
+    memory = pool.item_store == STORES.index("memory")
+    chosen = np.array([key in wanted for key in pool.item_keys], bool) & memory
+    ages = pool.item_age_days[chosen]
+    if not len(ages) or bool(np.isnan(ages).any()):
+        return []
+    found = []
+    for days in sorted({x.recency_half_life_days for x in settings} - {0.0}):
+        largest = float(2.0 ** -(np.maximum(ages, 0.0).min() / days))
+        if largest < _NOTHING_LEFT:
+            found.append(
+                Finding(
+                    f"recency_half_life_days {days:g} leaves every expected memory less than "
+                    f"{_NOTHING_LEFT:g} of its score (the youngest {largest:.1e}): it sorts them "
+                    "out, whatever the question."
+                )
+            )
+    return found
+
+
+def age_factors(pool: Pool, settings: Sequence[Settings]) -> dict[str, str]:
+    """Return what each half-life leaves of a memory's score at the median and 95th percentile age.
+
+    The keys say the half-life, the values both factors, for a table of facts.
+    """
+    memory = pool.item_store == STORES.index("memory")
+    ages = pool.item_age_days[memory & ~np.isnan(pool.item_age_days)]
+    half_lives = sorted({item.recency_half_life_days for item in settings} - {0.0})
+    if not len(ages) or not half_lives:
+        return {}
+    median, late = np.quantile(np.maximum(ages, 0.0), (0.5, 0.95)).tolist()
+    facts = {"memories' age: median, 95%": f"{median:.0f}, {late:.0f} days"}
+    for days in half_lives:
+        left = (2.0 ** -(age / days) for age in (median, late))
+        facts[f"factor at half-life {days:g}"] = ", ".join(f"{factor:.3g}" for factor in left)
+    return facts
 
 
 def audit_ages(pool: Pool) -> list[Finding]:

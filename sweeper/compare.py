@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sweeper.golden import OVERALL
 from sweeper.intervals import Interval95, mean_interval
 from sweeper.metrics import Metric
-from sweeper.paired import questions_to_resolve, sign_flip_test
+from sweeper.paired import PairedTest, questions_to_resolve, sign_flip_test
 from sweeper.pools import FloatArray
 from sweeper.runs import Positions
 
-__all__ = ["Difference", "Tally", "compare_values", "holm", "tally"]
+__all__ = ["RESOLVED", "Difference", "Tally", "compare_values", "holm", "tally"]
 
-Finding = Literal["better", "worse", "same", "not distinguishable", "unresolvable"]
+Finding = Literal["better", "worse", "same", "unclear", "unresolvable", "untested"]
 
 _LEVEL = 0.05
-_RESOLVED = 0.02
+RESOLVED = 0.02
 """Difference for which the number of questions needed is given."""
 
 
@@ -37,10 +37,12 @@ class Difference:
     interval
         95%, of the mean difference.
     p_value
-        Two-sided sign-flip test, corrected over the comparison by Holm's rule.
+        Two-sided sign-flip test, corrected over the comparison by Holm's rule; ``None`` where there
+        are figures alone.
     finding
-        ``same``: no question differs. ``unresolvable``: so few differ that no outcome could be
-        significant. ``better`` and ``worse`` need p <= 0.05.
+        ``better`` and ``worse`` need p <= 0.05. ``same``: no question differs. ``unresolvable``: so
+        few differ that no outcome could be significant. ``unclear``: the rest. ``untested``: there
+        are figures alone.
     n_queries, n_differ
     needed
         About how many questions would resolve a difference of 0.02; ``None`` if nothing is known
@@ -52,7 +54,7 @@ class Difference:
     baseline: float
     challenger: float
     interval: Interval95 | None
-    p_value: float
+    p_value: float | None
     finding: Finding
     n_queries: int
     n_differ: int
@@ -90,6 +92,7 @@ def compare_values(
     of Statistics 6(2), 1979.
     """
     found: list[Difference] = []
+    raw: list[float] = []
     for group in (*slices, OVERALL):
         member = np.ones(len(slice_of), bool)
         if group != OVERALL:
@@ -102,10 +105,12 @@ def compare_values(
                 strata = [
                     after[chosen[own == s]] - before[chosen[own == s]] for s in np.unique(own)
                 ]
+                test = sign_flip_test(after[chosen] - before[chosen], seed=seed)
+                raw.append(test.p_value)
                 found.append(
-                    _difference(group, metric, before[chosen], after[chosen], strata, seed)
+                    _difference(group, metric, before[chosen], after[chosen], strata, test, seed)
                 )
-    corrected = holm([item.p_value for item in found])
+    corrected = holm(raw)
     return tuple(_concluded(item, p) for item, p in zip(found, corrected, strict=True))
 
 
@@ -115,13 +120,12 @@ def _difference(
     before: FloatArray,
     after: FloatArray,
     strata: Sequence[FloatArray],
+    test: PairedTest,
     seed: int,
 ) -> Difference:
-    change = after - before
-    test = sign_flip_test(change, seed=seed)
     finding: Finding = "same"
     if test.n_differ:
-        finding = "not distinguishable" if test.resolvable else "unresolvable"
+        finding = "unclear" if test.resolvable else "unresolvable"
     return Difference(
         slice=group,
         metric=metric,
@@ -130,15 +134,15 @@ def _difference(
         interval=mean_interval(strata, seed=seed, bounds=(-1.0, 1.0)),
         p_value=test.p_value,
         finding=finding,
-        n_queries=len(change),
+        n_queries=test.n_queries,
         n_differ=test.n_differ,
-        needed=questions_to_resolve(change, _RESOLVED),
+        needed=questions_to_resolve(after - before, RESOLVED),
     )
 
 
 def _concluded(item: Difference, p_value: float) -> Difference:
     finding = item.finding
-    if finding == "not distinguishable" and p_value <= _LEVEL:
+    if finding == "unclear" and p_value <= _LEVEL:
         finding = "better" if item.difference > 0 else "worse"
     return replace(item, p_value=p_value, finding=finding)
 

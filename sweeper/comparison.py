@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sweeper.baseline import Baseline, round_to, without_corpus
 from sweeper.compare import Difference, compare_values
-from sweeper.gates import Baseline
-from sweeper.golden import Key
+from sweeper.errors import InputError
+from sweeper.golden import OVERALL, Key
 from sweeper.pools import FloatArray
 from sweeper.ranking import RankedRow, rank
 from sweeper.results import Results
@@ -95,8 +96,15 @@ def compare_trials(baseline: Side, challenger: Side, *, seed: int = _SEED) -> Co
         Of one sweep or of two.
     seed
         Of tests and intervals.
+
+    Raises
+    ------
+    InputError
+        If they have no question in common.
     """
     ids = _common_ids(baseline, challenger)
+    if not ids:
+        raise InputError(f"{baseline.address} and {challenger.address} have no question in common.")
     metrics = [
         str(metric)
         for metric in baseline.results.metrics
@@ -122,7 +130,8 @@ def compare_trials(baseline: Side, challenger: Side, *, seed: int = _SEED) -> Co
 def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Comparison:
     """Compare a trial with the figures of a baseline file.
 
-    Where the file has first positions, questions are compared; figures have no tests.
+    Figures are compared at the decimals of the file and have no tests; where the file has first
+    positions, the questions that moved are listed.
     """
     results = challenger.results
     figures = results.figures
@@ -132,10 +141,10 @@ def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Co
             slice=str(row.slice),
             metric=str(row.metric),
             baseline=baseline.figures[str(row.slice)][str(row.metric)],
-            challenger=float(row.value),
+            challenger=round_to(float(row.value), baseline.decimals),
             interval=None,
-            p_value=1.0,
-            finding="not distinguishable",
+            p_value=None,
+            finding="untested",
             n_queries=int(row.n_queries),
             n_differ=0,
             needed=None,
@@ -151,13 +160,21 @@ def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Co
         for q, before in baseline.first_positions.items()
         if q in positions and positions[q] != before
     ]
-    changed = []
-    for name, theirs, ours in (
-        ("golden set", baseline.golden, results.manifest["golden"]["digest"]),
-        ("corpus", baseline.corpus, results.manifest["corpus"]["digest"]),
-    ):
-        if theirs is not None and theirs != ours:
-            changed.append(f"the {name} changed")
+    manifest, known = results.manifest, set(results.golden.slices)
+    digests = (
+        ("golden set", baseline.golden, manifest["golden"]["digest"]),
+        ("corpus", baseline.corpus, manifest["corpus"]["digest"]),
+    )
+    changed = [
+        f"the {name} changed"
+        for name, theirs, ours in digests
+        if theirs is not None and theirs != ours
+    ]
+    changed += [
+        f"the baseline's slice {group} is not in this sweep"
+        for group in baseline.figures
+        if group != OVERALL and group not in known
+    ]
     return Comparison(
         baseline=path,
         challenger=challenger.address,
@@ -183,7 +200,11 @@ def _changed(one: Results, other: Results) -> tuple[str, ...]:
     for name in ("golden", "corpus"):
         if one.manifest[name]["digest"] != other.manifest[name]["digest"]:
             found.append(f"the {'golden set' if name == 'golden' else name} changed")
-    if one.manifest["spec"]["engine"] != other.manifest["spec"]["engine"]:
+    engines = [
+        without_corpus(item.manifest["spec"]["engine"], item.manifest["corpus"]["digest"])
+        for item in (one, other)
+    ]
+    if engines[0] != engines[1]:
         found.append("the engine changed")
     return tuple(found)
 

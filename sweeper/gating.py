@@ -7,9 +7,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from sweeper.baseline import GATED, Baseline, without_corpus
 from sweeper.config import Config
-from sweeper.gates import Baseline
+from sweeper.errors import InputError
 from sweeper.knobs import Settings
+from sweeper.metrics import parse_metrics
 from sweeper.opening import Progress, open_sweep, silent
 from sweeper.poolfile import read_pool
 from sweeper.replay import Replay
@@ -19,12 +21,17 @@ __all__ = ["Measured", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of today, and what a verdict needs beside them."""
+    """Figures of today, and what a verdict needs beside them.
+
+    ``n_queries`` is by figure address; ``slices`` and ``expected`` by
+    question id.
+    """
 
     settings: Settings
     figures: Baseline
     n_queries: dict[str, int]
     slices: dict[str, str]
+    expected: dict[str, tuple[str, ...]]
     replay: Replay
 
 
@@ -40,7 +47,7 @@ def measure(
     Parameters
     ----------
     config
-        Names the golden set, the engine and the metrics.
+        Names the golden set, the engine and the metrics; gated ones are added.
     settings
         What to measure; at most as deep as the config asks for.
     pool
@@ -56,8 +63,19 @@ def measure(
         golden, corpus = opened.inputs.golden, opened.inputs.corpus
         fingerprint = opened.engine.fingerprint
         captured = read_pool(pool) if pool is not None else opened.pool(progress=progress)[0]
+    if captured.query_ids != golden.query_ids:
+        raise InputError(
+            f"{pool}: these are the candidates of other questions. Leave --pool out to capture "
+            "afresh."
+        )
+    if settings.effective_depth > captured.depth:
+        raise InputError(
+            f"{settings.text}: the candidates reach down to {captured.depth} only. Give the depth "
+            "in the config's current settings."
+        )
     replay = Replay(captured, golden)
-    figures = replay.figures([settings], config.metrics)
+    metrics = parse_metrics([*map(str, config.metrics), *GATED])
+    figures = replay.figures([settings], metrics)
     positions = replay.positions([settings])
     first = positions.first()[0].tolist()
     judgments = positions.judgments
@@ -75,7 +93,6 @@ def measure(
         }
         for group, row in zip(figures.groups, figures.value[0].tolist(), strict=True)
     }
-    counts = figures.n_queries.max(axis=1).tolist()
     return Measured(
         settings=settings,
         figures=Baseline(
@@ -83,11 +100,16 @@ def measure(
             decimals=17,
             golden=golden.digest,
             corpus=corpus.digest,
-            engine=fingerprint,
+            engine=without_corpus(fingerprint, corpus.digest),
             settings=settings.text,
             first_positions=first_positions,
         ),
-        n_queries=dict(zip(figures.groups, counts, strict=True)),
+        n_queries={
+            f"{group}.{metric}": int(count)
+            for group, row in zip(figures.groups, figures.n_queries.tolist(), strict=True)
+            for metric, count in zip(metrics, row, strict=True)
+        },
         slices={query.query_id: query.slice for query in golden.queries},
+        expected={query.query_id: query.expected for query in golden.queries},
         replay=replay,
     )

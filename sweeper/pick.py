@@ -26,11 +26,12 @@ from sweeper.recommend import (
     choose,
     cross_validate,
     distances,
+    scores_of,
 )
 from sweeper.results import Results
 from sweeper.ties import tie_bounds
 
-__all__ = ["Answer", "Pick", "default_constraints", "pick", "scores_of"]
+__all__ = ["Answer", "Pick", "default_constraints", "pick"]
 
 _SEED = 19_930_101
 _HALF_LIFE = "recency_half_life_days"
@@ -193,7 +194,7 @@ def pick(
         bounds = default_constraints(results)
     current = results.trial("current")
     settings = results.settings
-    scores = scores_of(results)
+    scores = scores_of(results.replay, settings, results.metrics)
     far = distances(settings, settings[current])
     preference = [(-_length(item), far[n], float(n)) for n, item in enumerate(settings)]
     choice = choose(scores, wanted, bounds, current=current, preference=preference, seed=seed)
@@ -232,21 +233,6 @@ def pick(
     )
 
 
-def scores_of(results: Results) -> Scores:
-    """Replay every trial and keep each question's value of every metric."""
-    settings = results.settings
-    judgments = results.replay.judgments
-    shape = (len(settings), judgments.n_queries)
-    values = {str(metric): np.full(shape, np.nan) for metric in results.metrics}
-    for depth in dict.fromkeys(item.effective_depth for item in settings):
-        members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
-        positions = results.positions(members)
-        for metric in results.metrics:
-            place = np.ix_(np.array(members), metric.queries(judgments))
-            values[str(metric)][place] = metric.values(positions)
-    return Scores(values, judgments.slices, judgments.slice_of)
-
-
 def _length(settings: Settings) -> float:
     """Return a half-life for comparison: off is the longest."""
     days = settings.recency_half_life_days
@@ -259,13 +245,16 @@ def _widest(
     """Return the trial with the widest plateau along the half-life among equals."""
     if len(equals) < 2:
         return equals[0] if equals else None
-    curves: dict[Settings, dict[int, float]] = {}
+    # Trials that differ in the half-life alone stand on one curve.
+    curves: dict[str, list[int]] = {}
     for trial in equals[:_EQUALS_EXAMINED]:
         rest = results.settings[trial].with_values({_HALF_LIFE: 0.0})
-        curves.setdefault(rest, {})[trial] = 0.0
+        curves.setdefault(rest.text, []).append(trial)
     widths: dict[int, float] = {}
-    for rest, members in curves.items():
-        curve = exact_curve(results.replay, rest, _HALF_LIFE, results.metrics)
+    for members in curves.values():
+        curve = exact_curve(
+            results.replay, results.settings[members[0]], _HALF_LIFE, results.metrics
+        )
         for trial in members:
             days = results.settings[trial].recency_half_life_days
             widths[trial] = _width(margins_of(curve, results.replay, days).plateau)
@@ -294,7 +283,8 @@ class _Describer:
 
     def __call__(self, trial: int) -> Answer:
         results, first = self.results, self.objectives[0]
-        addresses = dict.fromkeys(item.address for item in (*self.objectives, *self.constraints))
+        addresses = [item.address for item in self.objectives]
+        addresses += [item.address for item in self.constraints]
         figures = {a: self.scores.figure(a) for a in addresses}
         gain = self.scores.gain(first, self.current)[trial]
         settings = self._refined(trial)

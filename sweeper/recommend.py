@@ -18,9 +18,10 @@ from sweeper.constraints import Constraint, Objective, split_address
 from sweeper.evaluate import exact_sums
 from sweeper.golden import OVERALL
 from sweeper.knobs import Settings, knob
-from sweeper.metrics import parse_metric
+from sweeper.metrics import Metric, parse_metric
 from sweeper.paired import MaxT, max_t_test
 from sweeper.pools import FloatArray
+from sweeper.replay import Replay
 
 __all__ = [
     "Choice",
@@ -31,6 +32,7 @@ __all__ = [
     "cross_validate",
     "distances",
     "pareto_front",
+    "scores_of",
 ]
 
 Policy = Literal["supported", "best", "dominant"]
@@ -102,6 +104,20 @@ class Scores:
         )
 
 
+def scores_of(replay: Replay, settings: Sequence[Settings], metrics: Sequence[Metric]) -> Scores:
+    """Replay settings and keep each question's value of every metric."""
+    judgments = replay.judgments
+    shape = (len(settings), judgments.n_queries)
+    values = {str(metric): np.full(shape, np.nan) for metric in metrics}
+    for depth in dict.fromkeys(item.effective_depth for item in settings):
+        members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
+        positions = replay.positions([settings[n] for n in members])
+        for metric in metrics:
+            place = np.ix_(np.array(members), metric.queries(judgments))
+            values[str(metric)][place] = metric.values(positions)
+    return Scores(values, judgments.slices, judgments.slice_of)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """What the policies choose among.
@@ -170,9 +186,7 @@ def choose(
         [[item.gain(v) for v in scores.figure(item.address).tolist()] for item in objectives],
         axis=1,
     )
-    test = max_t_test(
-        scores.gain(objectives[0], current), seed=seed, n_permutations=n_permutations
-    )
+    test = max_t_test(scores.gain(objectives[0], current), seed=seed, n_permutations=n_permutations)
 
     def equals(allowed: NDArray[np.bool_]) -> tuple[int, ...]:
         candidates = [n for n in np.flatnonzero(allowed).tolist() if gains[n, 0] > -math.inf]
@@ -203,7 +217,7 @@ def _moved(scores: Scores, current: int) -> tuple[NDArray[np.intp], NDArray[np.i
     return (rises & ~falls).sum(axis=1), falls.sum(axis=1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class CrossValidated:
     """What the whole pick is worth on questions that did not choose it.
 

@@ -93,6 +93,7 @@ LAYERS: tuple[str, ...] = (
     "results",
     "report",
     "curves",
+    "bounds",
     "comparison",
     "pick",
     # layer 4: work
@@ -109,6 +110,7 @@ LAYERS: tuple[str, ...] = (
 
 ``cli`` stands for the whole folder: its commands register with the app and share its console.
 """
+
 
 def modules() -> dict[str, Path]:
     """Return every module's name below ``sweeper``; a package has the name of its folder."""

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sweeper.audit import Finding, audit_ages, audit_golden, audit_knobs, audit_pool
+from sweeper.audit import (
+    Finding,
+    age_factors,
+    audit_ages,
+    audit_golden,
+    audit_knobs,
+    audit_pool,
+    audit_settings,
+)
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Value
+from sweeper.knobs import Settings, Value
 from sweeper.metrics import parse_metrics
-from sweeper.pools import Pool
-from tests.builders import document, found, memory, pool_of, query
+from sweeper.pools import Candidate, Pool, QueryCandidates
+from sweeper.replay import Replay
+from tests.builders import document, documents, found, memory, pool_of, query
 
 
 def texts(findings: Sequence[Finding]) -> str:
@@ -29,8 +39,16 @@ def test_slices_below_ten_questions_are_small() -> None:
         tuple(query(["a"], f"q{n}", "big" if n < 10 else "small") for n in range(14))
     )
     said = texts(audit_golden(golden, (), 10))
-    assert "slice small has 4 questions: one of them is worth 0.250" in said
-    assert "big" not in said
+    assert said == (
+        "slice small has 4 questions: one is worth 0.250, and a test can tell no difference at all "
+        "from luck."
+    )
+
+
+def test_the_least_difference_that_a_small_slice_can_show_is_given() -> None:
+    golden = GoldenSet(tuple(query(["a"], f"q{n}") for n in range(8)))
+    said = texts(audit_golden(golden, (), 10))
+    assert "one is worth 0.125, and a test can tell no less than 0.75 (6 of them, all one" in said
 
 
 def test_a_cutoff_beyond_the_fewest_rows_returned_is_told() -> None:
@@ -82,6 +100,9 @@ ALONE = pool_of(found([document("a", 0.9), memory("m", 0.4, 3.0)]))
         (BOTH, {"rrf_k": (1, 60)}, ""),
         (ALONE, {"rrf_k": (1, 60)}, "rrf_k changes nothing"),
         (ALONE, {"rrf_k": (1,)}, ""),
+        (ALONE, {"weights.vector": (0.5, 1.0)}, "weights.vector changes nothing"),
+        (ALONE, {"weights.vector": (0.0, 1.0)}, ""),
+        (BOTH, {"weights.vector": (0.5, 1.0)}, ""),
     ],
 )
 def test_knobs_that_cannot_change_a_ranking_are_named(
@@ -104,3 +125,116 @@ def test_odd_ages_are_counted() -> None:
         "2 memories have no age; they do not decay.\n"
         "1 memory has an updated_at that is no date; it does not decay."
     )
+
+
+# --- what the settings of a space can show --------------------------------------------------------
+
+
+def replay_of(*rows: tuple[str, QueryCandidates]) -> Replay:
+    """Return a replay of questions that each expect one key."""
+    golden = GoldenSet(tuple(query([key], own.query_id) for key, own in rows))
+    return Replay(pool_of(*(own for _, own in rows)), golden)
+
+
+def settings(**values: Sequence[Value]) -> list[Settings]:
+    names = list(values)
+    return [
+        Settings().with_values(dict(zip(names, row, strict=True)))
+        for row in itertools.product(*values.values())
+    ]
+
+
+def test_questions_that_are_always_answered_first_are_told() -> None:
+    replay = replay_of(
+        ("a", found(documents("abc"), query_id="q1")), ("b", found(documents("abc"), query_id="q2"))
+    )
+    [item, inert] = audit_settings(replay, settings(rrf_k=(1, 60)))
+    assert str(item) == (
+        "1 of 2 questions are answered first under every setting, so they cannot tell settings "
+        "apart: q1."
+    )
+    assert str(inert) == "rrf_k changes no answer's position under any setting."
+
+
+def test_a_row_that_is_retrieved_and_never_returned_is_told() -> None:
+    replay = replay_of(("c", found(documents("abc"), query_id="q1")))
+    deep = [Settings(limit=2, depth=3), Settings(limit=1, depth=3)]
+    [item] = audit_settings(replay, deep)
+    assert str(item) == (
+        "1 question: an expected document is retrieved, but no setting returns it: q1."
+    )
+    lost = replay_of(("z", found(documents("abc"), query_id="q1")))
+    assert "retrieved" not in texts(audit_settings(lost, deep)), "audit_pool says so"
+
+
+def test_a_knob_with_an_effect_or_already_named_is_not_called_inert() -> None:
+    both = found(documents("abc"), [document("c", 1.0), document("b", 0.9)], "q1")
+    replay = replay_of(("a", both))
+    assert audit_settings(replay, settings(**{"weights.lexical": (0.0, 4.0)})) == []
+    named = [Finding("rrf_k changes nothing here: why ever.")]
+    alone = replay_of(("b", found(documents("abc"), query_id="q1")))
+    assert audit_settings(alone, settings(rrf_k=(1, 60)), named) == []
+    assert len(audit_settings(alone, settings(rrf_k=(1, 60)))) == 1
+
+
+def test_settings_that_never_differ_in_one_knob_alone_accuse_no_knob() -> None:
+    replay = replay_of(("b", found(documents("abc"), query_id="q1")))
+    diagonal = [Settings(rrf_k=1), Settings(rrf_k=60, limit=5)]
+    assert audit_settings(replay, diagonal) == []
+
+
+def test_answers_lost_just_below_a_floor_are_named_with_their_margin() -> None:
+    replay = replay_of(
+        ("b", found([document("a", 0.9), document("b", 0.48)], query_id="near")),
+        ("b", found([document("a", 0.9), document("b", 0.2)], query_id="far")),
+        ("b", found([document("b", 0.48)], [document("b", 1.0)], "held")),
+        ("b", found([document("b@1", 0.48), document("b@2", 0.45)], query_id="chunks")),
+    )
+    said = texts(audit_settings(replay, settings(min_similarity=(None, 0.1, 0.5))))
+    assert (
+        "min_similarity 0.5 cuts an answer that no other channel holds in 3 questions, in these by "
+        "less than 0.05: near (0.020), chunks (0.020)."
+    ) in said
+    assert "min_similarity 0.1" not in said
+
+
+@pytest.mark.parametrize(("cosine", "told"), [(0.9, False), (0.5, True), (0.1, True)])
+def test_a_floor_that_cannot_tell_answers_from_the_rest_is_inseparable(
+    cosine: float, told: bool
+) -> None:
+    rows = sorted([document("a", cosine), document("b", 0.6), document("c", 0.4)], key=_value)
+    replay = replay_of(("a", found(rows, query_id="q1")))
+    said = texts(audit_settings(replay, settings(min_similarity=(None, 0.3))))
+    assert ("cannot tell answers from the rest" in said) == told
+
+
+def _value(row: Candidate) -> float:
+    return -row.value
+
+
+def test_a_half_life_that_leaves_nothing_of_any_expected_memory_is_told() -> None:
+    rows = [memory("young", 0.9, 1.0), memory("m", 0.8, 300.0)]
+    replay = replay_of(("m", found(rows, query_id="q1")))
+    said = texts(audit_settings(replay, settings(recency_half_life_days=(0, 7, 30, 365))))
+    # 2 ** (-300 / 30) is just below a thousandth; the young memory is no answer.
+    assert "recency_half_life_days 7 leaves every expected memory less than 0.001" in said
+    assert "recency_half_life_days 30 leaves every expected memory" in said
+    assert "recency_half_life_days 365" not in said
+
+
+def test_an_expected_memory_without_an_age_never_decays() -> None:
+    replay = replay_of(("m", found([memory("m", 0.8)], query_id="q1")))
+    said = texts(audit_settings(replay, settings(recency_half_life_days=(0, 7))))
+    assert "leaves every expected memory" not in said
+
+
+def test_factors_are_given_at_the_median_and_late_ages() -> None:
+    rows = [memory(f"m{age}", 1 - age / 1000, float(age)) for age in range(0, 101, 10)]
+    pool = pool_of(found(rows), depth=11)
+    assert age_factors(pool, settings(recency_half_life_days=(0, 50, 95))) == {
+        "memories' age: median, 95%": "50, 95 days",
+        "factor at half-life 50": "0.5, 0.268",
+        "factor at half-life 95": "0.694, 0.5",
+    }
+    assert age_factors(pool, settings(recency_half_life_days=(0,))) == {}
+    assert age_factors(DOCUMENTS, settings(recency_half_life_days=(0, 7))) == {}

@@ -72,9 +72,16 @@ def test_a_config_is_checked_with_its_files_and_captured_for_the_sweep(
 def test_warnings_are_counted_and_small_slices_named(config: Path, tmp_path: Path) -> None:
     done = invoke("check", tmp_path / "golden.jsonl")
     assert done.exit_code == 0
-    assert "warning: slice nothing has 1 question: one of them is worth 1.000" in done.stdout
+    assert "warning: slice nothing has 1 question: one is worth 1.000" in done.stdout
     assert done.stdout.rstrip().endswith("golden.jsonl: valid golden set, 3 warnings")
     assert "valid corpus" in invoke("check", tmp_path / "corpus.jsonl").stdout
+
+
+def test_a_config_is_audited_over_its_whole_space(config: Path, tmp_path: Path) -> None:
+    done = invoke("check", config, "--results", tmp_path / "r")
+    assert "are answered first under every setting" in done.stdout
+    assert "factor at half-life 7" in done.stdout
+    assert "memories' age: median, 95%" in done.stdout
 
 
 def test_a_cutoff_beyond_the_limit_is_warned_of(config: Path, tmp_path: Path) -> None:

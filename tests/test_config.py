@@ -378,7 +378,8 @@ def test_a_wrong_shape_is_one_problem_on_its_line(folder: Path, line: str, key: 
         (
             "corpus: corpus.jsonl",
             "corpus: c\n  embedder: {dimensions: 5}",
-            "demo.yaml:6: engine.embedder: needs a kind: hash, sentence-transformers, openai or precomputed.",
+            "demo.yaml:6: engine.embedder: needs a kind: hash, sentence-transformers, "
+            "openai or precomputed.",
         ),
         (
             "corpus: corpus.jsonl",

@@ -1,4 +1,4 @@
-"""The Pareto front, and which of equal settings stands for them."""
+"""The Pareto front, which of equal settings stands for them, and what the policies choose."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from sweeper.constraints import Objective, parse_constraint
 from sweeper.knobs import Settings
-from sweeper.recommend import distances, pareto_front
+from sweeper.recommend import (
+    Choice,
+    CrossValidated,
+    Policy,
+    Scores,
+    choose,
+    cross_validate,
+    distances,
+    pareto_front,
+)
 
 LEVELS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, math.nan])
 GAINS = hnp.arrays(np.float64, st.tuples(st.integers(0, 14), st.integers(1, 4)), elements=LEVELS)
@@ -112,3 +122,176 @@ def test_a_weight_is_a_knob_like_any_other() -> None:
         [Settings(weights={"vector": 2}), Settings(weights={"vector": 2, "lexical": 2})], Settings()
     )
     assert 1 <= near < 2 <= both
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
+MRR = (Objective("overall.mrr", "maximize"),)
+
+
+def scores(mrr: list[list[float]], slices: str = "", **others: list[list[float]]) -> Scores:
+    """Return trials by questions; ``slices`` has one letter per question."""
+    names = slices or "s" * len(mrr[0])
+    known = tuple(dict.fromkeys(names))
+    tables = {"mrr": mrr, **{name.replace("_at_", "@"): rows for name, rows in others.items()}}
+    return Scores(
+        {name: np.array(rows, np.float64) for name, rows in tables.items()},
+        known,
+        np.array([known.index(name) for name in names], np.intp),
+    )
+
+
+def chosen(
+    found: Scores, *constraints: str, objectives: tuple[Objective, ...] = MRR, current: int = 0
+) -> Choice:
+    return choose(
+        found,
+        objectives,
+        [parse_constraint(text) for text in constraints],
+        current=current,
+        preference=[(float(n),) for n in range(found.n_trials)],
+        seed=1,
+    )
+
+
+TODAY = [0.5] * 10
+CLEAR = [1.0] * 8 + [0.5] * 2
+LUCKY = [1.0] * 4 + [0.5] * 6
+
+
+def test_a_clear_gain_is_best_and_supported() -> None:
+    choice = chosen(scores([TODAY, CLEAR]))
+    assert choice.best == choice.supported == choice.dominant == (1,)
+    assert choice.of("supported") == (1,)
+    assert choice.test.p_value[1] < 0.01
+
+
+def test_a_gain_on_four_questions_is_best_and_not_supported() -> None:
+    choice = chosen(scores([TODAY, LUCKY]))
+    assert choice.best == (1,)
+    assert choice.supported == () == choice.of("supported")
+    assert choice.test.p_value[1] == pytest.approx(1 / 16, abs=0.02)
+
+
+def test_the_supported_setting_may_be_another_than_the_best() -> None:
+    # More in all, but from four questions alone: no test could tell it from luck.
+    few = [9.0 / 10] * 4 + [0.1] * 36
+    steady = [0.12] * 40
+    choice = chosen(scores([[0.1] * 40, few, steady]))
+    assert choice.best == (1,)
+    assert choice.supported == (2,)
+
+
+def test_a_setting_that_breaks_a_constraint_is_chosen_by_no_policy() -> None:
+    worse_elsewhere = [*CLEAR, 0.0]
+    choice = chosen(scores([[*TODAY, 1.0], worse_elsewhere], "s" * 10 + "t"), "t.mrr >= current")
+    assert (choice.best, choice.supported, choice.dominant) == ((0,), (), ())
+    assert choice.feasible.tolist() == [True, False]
+    bounded = chosen(scores([TODAY, CLEAR]), "overall.mrr >= 0.95")
+    assert bounded.best == bounded.dominant == ()
+
+
+def test_dominance_needs_no_test_and_forgives_no_question() -> None:
+    one_better, one_worse = [0.6, *TODAY[1:]], [0.4, *CLEAR[1:]]
+    choice = chosen(scores([TODAY, one_better, one_worse]))
+    assert choice.dominant == (1,)
+    assert choice.best == (2,)
+
+
+def test_dominance_reads_every_metric_of_which_more_is_better() -> None:
+    recall = [[1.0] * 10, [1.0] * 9 + [0.0]]
+    assert chosen(scores([TODAY, CLEAR], recall_at_5=recall)).dominant == ()
+    rows = [[1.0] * 10, [9.0] * 10]
+    assert chosen(scores([TODAY, CLEAR], returned=rows)).dominant == (1,)
+
+
+def test_a_setting_as_good_as_todays_does_not_replace_it() -> None:
+    choice = chosen(scores([[0.5, 1.0], [1.0, 0.5], [0.5, 1.0]]), current=2)
+    assert choice.best == (2,)
+
+
+def test_equals_stand_preferred_first_and_the_next_objective_breaks_ties() -> None:
+    better = [0.75] * 10
+    first = scores([TODAY, better, better, better])
+    assert chosen(first).best == (1, 2, 3)
+    both = (*MRR, Objective("overall.recall@5", "maximize"))
+    recall = [[0.0] * 10, [0.0] * 10, [1.0] * 10, [0.0] * 10]
+    assert chosen(
+        scores([TODAY, better, better, better], recall_at_5=recall), objectives=both
+    ).best == (2,)
+
+
+def test_an_objective_may_be_to_have_less() -> None:
+    fewer = (Objective("overall.returned", "minimize"),)
+    rows = [[9.0] * 10, [3.0] * 10]
+    choice = chosen(scores([TODAY, TODAY], returned=rows), objectives=fewer)
+    assert choice.best == choice.supported == (1,)
+
+
+# --- cross-validation -----------------------------------------------------------------------------
+
+
+def validated(
+    found: Scores,
+    *constraints: str,
+    objectives: tuple[Objective, ...] = MRR,
+    policy: Policy = "best",
+) -> CrossValidated | None:
+    return cross_validate(
+        found,
+        objectives,
+        [parse_constraint(text) for text in constraints],
+        current=0,
+        preference=[(float(n),) for n in range(found.n_trials)],
+        policy=policy,
+        seed=1,
+    )
+
+
+def test_a_gain_of_every_question_survives_cross_validation() -> None:
+    found = validated(scores([[0.5] * 20, [0.75] * 20]), policy="supported")
+    assert found is not None
+    assert (found.figure, found.current, found.kept) == (0.75, 0.5, 0.0)
+    assert found.spread == (0.75, 0.75)
+
+
+def test_luck_does_not_survive_cross_validation() -> None:
+    rng = np.random.default_rng(2)
+    table = rng.choice([0.0, 1.0], (60, 40))
+    found = validated(scores(table.tolist()))
+    assert found is not None
+    best = table.mean(axis=1).max()
+    assert found.figure < best - 0.1
+    assert found.spread[0] <= found.figure <= found.spread[1]
+
+
+def test_an_unsupported_gain_keeps_todays_setting_in_every_fold() -> None:
+    found = validated(scores([TODAY, LUCKY]), policy="supported")
+    assert found is not None
+    assert (found.figure, found.kept) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("slices", "constraints", "folds"),
+    [
+        ("s" * 30, (), 10),
+        ("s" * 8, (), 8),
+        ("s" * 20 + "t" * 4, ("t.mrr >= current",), 4),
+        ("s" * 20 + "t" * 4, (), 10),
+        ("s" * 20 + "t", ("t.mrr >= current",), 10),
+    ],
+)
+def test_folds_are_as_many_as_the_smallest_named_slice_has_questions(
+    slices: str, constraints: tuple[str, ...], folds: int
+) -> None:
+    table = [[0.5] * len(slices), [0.75] * len(slices)]
+    objective = (Objective("s.mrr", "maximize"),)
+    found = validated(scores(table, slices), *constraints, objectives=objective)
+    assert found is not None
+    assert found.n_folds == folds
+    assert found.kept == 0, "a constraint that a fold cannot see forbids nothing"
+
+
+def test_five_questions_cannot_be_cross_validated() -> None:
+    assert validated(scores([[0.5] * 5, [1.0] * 5])) is None
+    assert validated(scores([[0.5] * 6, [1.0] * 6])) is not None

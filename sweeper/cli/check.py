@@ -78,9 +78,16 @@ def _kind_of(file: Path) -> Kind:
 def _check_config(
     file: Path, overrides: list[str], root: Path
 ) -> tuple[dict[str, object], list[Finding]]:
-    from sweeper.audit import audit_golden, audit_knobs, audit_pool
+    from sweeper.audit import (
+        age_factors,
+        audit_golden,
+        audit_knobs,
+        audit_pool,
+        audit_settings,
+    )
     from sweeper.config import load_config
     from sweeper.opening import open_sweep
+    from sweeper.replay import Replay
     from sweeper.sweep import plan
 
     config = load_config(file, overrides)
@@ -95,9 +102,12 @@ def _check_config(
         "entries": len(corpus),
         "captured rows": pool.n_rows,
     }
-    lowest = min(trial.settings.limit for trial in trials)
+    settings = [trial.settings for trial in trials]
+    lowest = min(item.limit for item in settings)
     findings = audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
-    return facts, findings + audit_knobs(pool, config.space.choices)
+    findings += audit_knobs(pool, config.space.choices)
+    findings += audit_settings(Replay(pool, golden), settings, findings)
+    return {**facts, **age_factors(pool, settings)}, findings
 
 
 def _check_golden(file: Path) -> tuple[dict[str, object], list[Finding]]:

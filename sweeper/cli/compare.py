@@ -9,7 +9,7 @@ import typer
 
 from sweeper.cli import console
 from sweeper.cli.run import ResultsFolder
-from sweeper.errors import InputError
+from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sweeper.comparison import Comparison, Side
@@ -34,8 +34,8 @@ def compare(
 
     For example: sweep compare recency#current recency#61
     """
+    from sweeper.baseline import read_baseline
     from sweeper.comparison import compare_trials, compare_with_baseline
-    from sweeper.gates import read_baseline
 
     if top < 0:
         raise InputError(f"--top: must be at least 0, got {top}.")
@@ -44,6 +44,9 @@ def compare(
         found = compare_with_baseline(read_baseline(baseline), baseline, second)
     else:
         found = compare_trials(side(baseline, results), second)
+    slices = list(dict.fromkeys(item.slice for item in found.differences))
+    if group is not None and group not in slices:
+        raise InputError(f'--slice: no slice "{group}". {did_you_mean(group, slices)}')
     if json:
         console.print_json("sweep.compare/1", _document(found))
         return
@@ -74,8 +77,8 @@ def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, te
             item.challenger,
             item.difference,
             _range(item.interval),
-            item.p_value if tested else None,
-            item.finding if tested else "-",
+            item.p_value,
+            item.finding,
         )
         for item in found.differences
         if group in (None, item.slice)
@@ -87,14 +90,14 @@ def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, te
         console.Column("after", "right", console.decimals(3), key="challenger"),
         console.Column("change", "right", _signed),
         console.Column("95%", "right", key="interval"),
-        console.Column("p", "right", _p_value),
+        console.Column("p", "right", _p_value, key="p_value"),
         console.Column("finding"),
     )
     title = f"{found.baseline} against {found.challenger}"
     console.print_table(columns, rows, title=title, markdown=markdown)
     if tested:
-        console.emit("p: sign-flip test, corrected over this table. unresolvable: too few")
-        console.emit("questions differ for any outcome to be significant.")
+        for line in _legend(found, group):
+            console.emit(line)
     moved = [item for item in found.moved if group in (None, item.slice)]
     if not moved or not top:
         return
@@ -124,8 +127,32 @@ def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, te
     )
 
 
+def _legend(found: Comparison, group: str | None) -> list[str]:
+    from sweeper.compare import RESOLVED
+    from sweeper.paired import fewest_to_differ
+
+    lines = ["p: sign-flip test, corrected over all slices and metrics. unclear: p above 0.05."]
+    shown = [item for item in found.differences if group in (None, item.slice)]
+    few = [item for item in shown if item.finding == "unresolvable"]
+    if few:
+        lines.append(
+            f"unresolvable: fewer than {fewest_to_differ()} questions differ, so no outcome can be "
+            "significant."
+        )
+    needed = [item for item in shown if item.needed is not None and item.finding != "same"]
+    if needed:
+        least = min(needed, key=lambda item: item.needed or 0)
+        most = max(needed, key=lambda item: item.needed or 0)
+        lines.append(
+            f"A difference of {RESOLVED:g} would take about {least.needed} "
+            f"({least.slice}.{least.metric}) to {most.needed} ({most.slice}.{most.metric}) "
+            "questions."
+        )
+    return lines
+
+
 def _range(interval: Any) -> str:
-    return "-" if interval is None else f"{interval.low:+.3f} {interval.high:+.3f}"
+    return "-" if interval is None else f"{interval.low:+.2f} {interval.high:+.2f}"
 
 
 def _signed(value: float) -> str:
@@ -135,7 +162,7 @@ def _signed(value: float) -> str:
 def _p_value(value: float | None) -> str:
     if value is None:
         return "-"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+    return "<.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _position(value: int) -> str:

@@ -15,7 +15,7 @@ from sweeper.cli.run import reporting
 from sweeper.errors import GateError, InputError, UndecidedError
 
 if TYPE_CHECKING:
-    from sweeper.gates import Baseline, Verdict
+    from sweeper.gates import Line, Verdict
     from sweeper.gating import Measured
 
 __all__ = ["gate"]
@@ -69,23 +69,24 @@ def gate(
 
     For example: sweep gate configs/recency.yaml --baseline baseline.json
     """
+    from sweeper.baseline import read_baseline
     from sweeper.config import load_config
-    from sweeper.gates import judge, read_baseline
+    from sweeper.gates import judge
     from sweeper.gating import measure
 
-    loaded = load_config(config, overrides or ())
-    chosen = assigned(loaded.current, settings or [])
     allowed = _tolerances(tolerance, policy)
     if previous is not None and policy is not Policy.direction:
         raise InputError("--previous goes with --policy direction.")
-    before = None if update_baseline else read_baseline(baseline)
-    last = None if previous is None else read_baseline(previous)
+    loaded = load_config(config, overrides or ())
+    chosen = assigned(loaded.current, settings or [])
+    against = previous if policy is Policy.direction else baseline
+    before = None if update_baseline or against is None else read_baseline(against)
+    _check_slices(allowed, () if before is None else tuple(before.figures))
     with reporting() as progress:
         now = measure(loaded, chosen, pool=pool, progress=progress)
     if update_baseline:
-        _update(baseline, now, json=json)
+        _update(baseline, now, json=json, markdown=markdown)
         return
-    assert before is not None
     verdict = judge(
         before,
         now.figures,
@@ -93,17 +94,16 @@ def gate(
         policy=policy.value,
         tolerance=allowed,
         slices=now.slices,
-        previous=last,
     )
     if json:
-        console.print_json("sweep.gate/1", _document(verdict, baseline))
+        console.print_json("sweep.gate/1", _document(verdict, against))
     else:
         _print(verdict, now, markdown)
     if report_only or verdict.outcome == "pass":
         return
-    text = "\n".join(verdict.reasons)
+    text = "\n".join(f"  {reason}" for reason in verdict.reasons)
     if verdict.outcome == "undecided":
-        raise UndecidedError(f"undecided: {text}")
+        raise UndecidedError(f"the gate is undecided:\n{text}")
     raise GateError(f"the gate failed:\n{text}")
 
 
@@ -120,59 +120,74 @@ def _tolerances(texts: list[str] | None, policy: Policy) -> dict[str, float] | f
         if not 0 <= value <= 1:
             raise InputError(f"--tolerance {text}: must be a number from 0 to 1, or slice=number.")
         each[name] = value
-    if set(each) <= {""}:
-        return each.get("", 0.0)
-    return each
+    if "" in each and len(each) > 1:
+        raise InputError("--tolerance: give one number for all slices, or one per slice.")
+    return each.get("", each)
 
 
-def _update(path: Path, now: Measured, *, json: bool) -> None:
+def _check_slices(tolerance: dict[str, float] | float, known: tuple[str, ...]) -> None:
+    from sweeper.errors import did_you_mean
+
+    for name in tolerance if isinstance(tolerance, dict) else ():
+        if name not in known:
+            raise InputError(f'--tolerance: no slice "{name}". {did_you_mean(name, known)}')
+
+
+def _update(path: Path, now: Measured, *, json: bool, markdown: bool) -> None:
     """Rewrite the baseline and show what changes in it."""
+    from sweeper.baseline import GATED, read_baseline, render_baseline
     from sweeper.files import write_atomically
-    from sweeper.gates import read_baseline, render_baseline
 
+    if not any(metric in GATED for table in now.figures.figures.values() for metric in table):
+        raise InputError("no question has an answer, so there is nothing to compare or to write.")
     text = render_baseline(now.figures)
-    before: Baseline | None = None
+    old = {}
+    unchanged = path.is_file() and path.read_bytes() == text.encode()
     if path.exists():
-        if path.read_bytes() == text.encode():
-            console.emit(f"{path}: unchanged")
-            return
         try:
-            before = read_baseline(path)
+            old = dict(read_baseline(path).figures)
         except InputError as error:
             console.note(f"the old file could not be read: {error}")
-    write_atomically(path, text)
-    after = read_baseline(path)
+    if not unchanged:
+        write_atomically(path, text)
+    new = read_baseline(path).figures
     rows = [
-        (
-            group,
-            metric,
-            None if before is None else before.figures.get(group, {}).get(metric),
-            value,
-        )
-        for group, table in after.figures.items()
-        for metric, value in table.items()
+        (group, metric, old.get(group, {}).get(metric), new.get(group, {}).get(metric))
+        for group in dict.fromkeys([*old, *new])
+        for metric in dict.fromkeys([*old.get(group, {}), *new.get(group, {})])
     ]
     changed = [row for row in rows if row[2] != row[3]]
     if json:
         names = ("slice", "metric", "before", "after")
-        rows_json = [dict(zip(names, row, strict=True)) for row in changed]
-        console.print_json("sweep.baseline/1", {"file": path, "changed": rows_json})
+        document = [dict(zip(names, row, strict=True)) for row in changed]
+        console.print_json(
+            "sweep.baseline/1", {"file": path, "written": not unchanged, "changed": document}
+        )
         return
-    console.print_table(
-        (
-            console.Column("slice"),
-            console.Column("metric"),
-            console.Column("before", "right"),
-            console.Column("after", "right"),
-        ),
-        changed,
-    )
+    if unchanged:
+        console.emit(f"{path}: unchanged")
+        return
+    if changed:
+        console.print_table(
+            (
+                console.Column("slice"),
+                console.Column("metric"),
+                console.Column("before", "right"),
+                console.Column("after", "right"),
+            ),
+            changed,
+            markdown=markdown,
+        )
+    else:
+        console.emit("No figure changes.")
     console.emit(f"{path}: written; review it as a diff and commit it")
 
 
 def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
     for text in verdict.changed:
         console.emit(f"Note: {text}.")
+    if verdict.changed and markdown:
+        console.emit()
     shown = console.decimals(2 if markdown else 4)
     rows = [
         (
@@ -181,7 +196,7 @@ def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
             item.baseline,
             item.now,
             item.difference,
-            "FAIL" if item.reason and item.outcome != "undecided" else item.outcome,
+            _word(item),
             1 / item.n_queries if item.n_queries else None,
         )
         for item in verdict.lines
@@ -192,37 +207,52 @@ def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
             console.Column("metric"),
             console.Column("baseline", "right", shown),
             console.Column("now", "right", shown),
-            console.Column("difference", "right", shown),
+            console.Column("change", "right", shown, key="difference"),
             console.Column("verdict"),
-            console.Column("one question", "right", console.decimals(3)),
+            console.Column("1 question", "right", shown, key="one_question"),
         ),
         rows,
         title=f"Gate: {verdict.outcome} ({verdict.policy})",
         markdown=markdown,
     )
+    if verdict.lost:
+        console.emit()
+    bullet = "- " if markdown else ""
     for query, before, after in verdict.lost[:10]:
-        place = f"position {after}" if after else "not returned"
-        console.emit(f"- {query}: was at {before}, now {place}{_instead(now, query)}")
+        place = f"now at {after}" if after else "now not returned"
+        console.emit(f"{bullet}{query}: was at {before}, {place}{_behind(now, query)}")
     if len(verdict.lost) > 10:
-        console.emit(f"- and {len(verdict.lost) - 10} more questions lower than before")
+        console.emit(f"{bullet}and {len(verdict.lost) - 10} more answers stand lower")
 
 
-def _instead(now: Measured, query_id: str) -> str:
-    """Say what stands first now."""
+def _word(line: Line) -> str:
+    return "FAIL" if line.outcome in {"worse", "vanished"} else line.outcome
+
+
+def _behind(now: Measured, query_id: str) -> str:
+    """Say what stands before the answer now."""
     from sweeper.ranking import rank
 
     pool = now.replay.pool
-    candidates = pool.candidates(pool.query_ids.index(query_id))
-    rows = rank(candidates, now.settings, channels=pool.channels)
-    return f"; first is {rows[0].item_id}" if rows else ""
+    rows = rank(
+        pool.candidates(pool.query_ids.index(query_id)), now.settings, channels=pool.channels
+    )
+    ahead: list[str] = []
+    for row in rows:
+        if row.key in now.expected[query_id]:
+            break
+        ahead.append(row.item_id)
+    if not ahead:
+        return ""
+    return f", behind {', '.join(ahead[:2])}" + (" ..." if len(ahead) > 2 else "")
 
 
-def _document(verdict: Verdict, baseline: Path) -> dict[str, object]:
+def _document(verdict: Verdict, baseline: Path | None) -> dict[str, object]:
     return {
         "baseline": baseline,
+        "changed": verdict.changed,
         "outcome": verdict.outcome,
         "policy": verdict.policy,
-        "changed": verdict.changed,
         "reasons": verdict.reasons,
         "lines": verdict.lines,
         "lost": [

@@ -13,6 +13,8 @@ from sweeper.cli.run import ResultsFolder
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sweeper.constraints import Constraint, Objective
     from sweeper.knobs import Settings
     from sweeper.pick import Answer, Pick
@@ -39,12 +41,14 @@ class Form(enum.StrEnum):
 
 
 _ENV_PREFIX = "KNOWLEDGE_"
+_REQUEST_FIELDS = ("min_similarity", "limit", "depth")
 
 
 def pick(
     sweep: Annotated[str, typer.Argument(help="A folder, a name (its latest), or name/id.")],
     maximize: Annotated[
-        list[str] | None, typer.Option(help="Figure to maximise; the first one decides.")
+        list[str] | None,
+        typer.Option(help="Figure to maximise; the first one decides.", metavar="FIGURE"),
     ] = None,
     subject_to: Annotated[
         list[str] | None,
@@ -66,6 +70,10 @@ def pick(
     env_prefix: Annotated[
         str, typer.Option(help="Of the variables of --emit env.", metavar="PREFIX")
     ] = _ENV_PREFIX,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="Name of a knob in what is emitted.", metavar="KNOB=NAME"),
+    ] = None,
     results: ResultsFolder = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -80,6 +88,7 @@ def pick(
 
     if not horizon >= 0:
         raise InputError(f"--horizon: must be a number of days of at least 0, got {horizon:g}.")
+    names = _names(name or [])
     found = load(sweep, root=results)
     answer = pick_settings(
         found,
@@ -92,9 +101,24 @@ def pick(
     if json:
         console.print_json("sweep.pick/1", _document(found, answer))
     elif emit is not None:
-        console.emit(emitted(answer.chosen.settings, emit.value, env_prefix))
+        console.emit(emitted(answer.chosen.settings, emit.value, env_prefix, names))
     else:
         _print(found, answer, markdown)
+
+
+def _names(texts: list[str]) -> dict[str, str]:
+    from sweeper.knobs import knob
+
+    names = {}
+    for text in texts:
+        key, sign, name = text.partition("=")
+        if not sign or not name:
+            raise InputError(f'--name "{text}": write knob=name, for example rrf_k=RRF_K.')
+        try:
+            names[knob(key).name] = name
+        except KeyError as error:
+            raise InputError(Problem(str(error.args[0]), where="--name")) from error
+    return names
 
 
 def _objectives(found: Results, texts: list[str] | None) -> list[Objective] | None:
@@ -129,30 +153,45 @@ def _keep(found: Results, answer: Pick) -> None:
     write_atomically(found.folder / "pick.json", json_text(_document(found, answer)) + "\n")
 
 
-def emitted(settings: Settings, form: str, prefix: str = _ENV_PREFIX) -> str:
+def emitted(
+    settings: Settings,
+    form: str,
+    prefix: str = _ENV_PREFIX,
+    names: Mapping[str, str] | None = None,
+) -> str:
     """Return settings in the form that a deployment loads.
 
-    ``env`` gives the variables of the rank constant and the half-life; a floor is a field of each
-    request, so it stands there as a comment.
+    ``env`` gives the variables that the server reads; a floor, a limit and a depth are fields of
+    each request, so they stand there as comments. ``names`` replaces the name of a knob in any
+    form.
     """
     import json as json_format
 
     from sweeper.knobs import knob
 
-    values = settings.as_dict()
+    names = names or {}
+    values = {name: value for name, value in settings.as_dict().items() if name != "depth"}
+    if settings.depth is not None:
+        values["depth"] = settings.depth
     if form == "env":
-        lines = [
-            f"{prefix}{name.upper().replace('.', '_')}={_plain(values[name])}"
-            for name in values
-            if name not in {"min_similarity", "limit", "depth"}
-        ]
-        floor = knob("min_similarity").format(settings.min_similarity)
-        return "\n".join([*lines, f"# request field min_similarity: {floor}"])
+        lines, fields = [], []
+        for name, value in values.items():
+            if name in _REQUEST_FIELDS:
+                fields.append(
+                    f"# request field {names.get(name, name)}: {knob(name).format(value)}"
+                )
+            else:
+                variable = names.get(name, f"{prefix}{name.upper().replace('.', '_')}")
+                lines.append(f"{variable}={_plain(value)}")
+        return "\n".join([*lines, *fields])
+    renamed = {names.get(name, name): value for name, value in values.items()}
     if form == "yaml":
-        return "\n".join(f"{name}: {knob(name).format(value)}" for name, value in values.items())
+        return "\n".join(
+            f"{names.get(name, name)}: {knob(name).format(value)}" for name, value in values.items()
+        )
     if form == "request":
-        values = {name: value for name, value in values.items() if value is not None}
-    return json_format.dumps(values, indent=2)
+        renamed = {name: value for name, value in renamed.items() if value is not None}
+    return json_format.dumps(renamed, indent=2)
 
 
 def _plain(value: float | None) -> str:
@@ -162,108 +201,117 @@ def _plain(value: float | None) -> str:
 
 
 def _print(found: Results, answer: Pick, markdown: bool) -> None:
-    first = answer.objectives[0].address
-    chosen, best = answer.chosen, answer.best
+    chosen = answer.chosen
     console.emit(_headline(answer))
     console.emit(f"  {chosen.settings.text}")
     if chosen.settings != found.settings[chosen.trial]:
-        console.emit(
-            f"  (trial #{chosen.trial}, its values moved to the middle of their plateaus; every "
-            "figure is the same)"
-        )
-    if chosen.trial != best.trial:
-        console.emit(f"Best feasible: #{best.trial} {best.settings.text}")
+        console.emit(f"  (#{chosen.trial} at the middle of its plateaus; every answer is the same)")
+    for text in answer.broken:
+        console.emit(f"What runs today does not meet {text}.")
+    shown = [("best feasible", answer.best)]
+    if answer.supported is not None and answer.supported.trial != answer.best.trial:
+        shown.append(("supported", answer.supported))
+    if chosen.trial not in {item.trial for _, item in shown} and not answer.keep:
+        shown.append((answer.policy, chosen))
     console.emit()
-    rows = [
-        (address, before, after, after - before)
-        for address, (before, after) in best.figures.items()
-    ]
     console.print_table(
         (
             console.Column("figure"),
             console.Column("current", "right"),
-            console.Column("best feasible", "right", key="best"),
-            console.Column("difference", "right", _signed),
+            *(console.Column(f"{name} #{item.trial}", "right") for name, item in shown),
         ),
-        rows,
+        [
+            (address, before, *(item.figures[address][1] for _, item in shown))
+            for address, (before, _) in answer.best.figures.items()
+        ],
         markdown=markdown,
     )
-    for line in _sentences(found, answer, best, first):
+    for name, item in shown:
+        console.emit()
+        console.emit(f"{name[0].upper()}{name[1:]}: #{item.trial} {item.settings.text}")
+        for line in _sentences(answer, item):
+            console.emit(f"  {line}")
+    console.emit()
+    for line in _validation(answer):
         console.emit(line)
 
 
 def _headline(answer: Pick) -> str:
     if answer.keep:
         return "Keep what you have:"
-    word = {
-        "supported": "Deploy (the gain is more than luck over all settings tried):",
-        "best": "Best feasible setting (not tested against luck by this policy):"
-        if not answer.supported
-        else "Best feasible setting (its gain is more than luck over all settings tried):",
-        "dominant": "Not worse on these questions:",
-    }
-    return word[answer.policy]
+    if answer.policy == "dominant":
+        return "Not worse on these questions:"
+    supported = answer.supported is not None and answer.supported.trial == answer.chosen.trial
+    if supported:
+        return "Deploy (its gain is more than luck over all settings tried):"
+    return "Best feasible (its gain may be luck):"
 
 
-def _sentences(found: Results, answer: Pick, best: Answer, first: str) -> list[str]:
-    score = best.score
+def _sentences(answer: Pick, item: Answer) -> list[str]:
+    first, score = answer.objectives[0].address, item.score
     lines = [
         f"{score.better} questions better, {score.worse} worse, {score.equal} equal"
         + (f", {score.mixed} both ways" if score.mixed else "")
-        + f"; {best.n_differ} of {answer.n_questions} differ in {first}"
-        + f"; at least {answer.fewest_to_differ} must differ for any test to say yes.",
-        f"p = {best.p_value:.4f} over {answer.n_trials} settings (one-sided max-T); "
-        f"{answer.n_feasible} meet the constraints.",
+        + f"; {item.n_differ} of {answer.n_questions} differ in {first}."
     ]
-    if best.interval is not None:
-        low, high, method = best.interval.low, best.interval.high, best.interval.method
-        lines.append(f"gain in {first}: 95% interval {low:+.4f} to {high:+.4f} ({method}).")
+    if item.n_differ < answer.fewest_to_differ:
+        lines.append(
+            f"unresolvable: at least {answer.fewest_to_differ} must differ for any test to say yes."
+        )
+    lines.append(f"p = {item.p_value:.4f} (one-sided max-T test over {answer.n_trials} settings).")
+    if item.interval is not None:
+        low, high, method = item.interval.low, item.interval.high, item.interval.method
+        lines.append(f"gain in {first}: 95% from {low:+.4f} to {high:+.4f} ({method}).")
+    low, high = item.ties
+    if low < high:
+        lines.append(f"other orders of tied rows give {first} from {low:.4f} to {high:.4f}.")
+    else:
+        lines.append(f"ties: no order of tied rows changes {first}.")
+    for name, interval in item.plateaus.items():
+        value = item.settings.get(name)
+        text = f"{name}: same figures "
+        if interval.low is None or interval.high is None:
+            text += "at this value alone"
+        else:
+            text += f"from {interval.low:.6g} to {interval.high:.6g}"
+            if not value and not interval.with_point:
+                text += " as here"
+        if name in item.flips:
+            flip = item.flips[name]
+            who = flip.item_id or "an expected row"
+            behind = f" behind {flip.other_id}" if flip.other_id else ""
+            text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
+        lines.append(text + ".")
+    if item.fails_after_days is None:
+        lines.append(f"as content ages unchanged, it holds for {answer.horizon_days:g} days.")
+    else:
+        lines.append(
+            f"as content ages unchanged, it fails after {item.fails_after_days:.1f} days: "
+            f"{item.fails}."
+        )
+    return lines
+
+
+def _validation(answer: Pick) -> list[str]:
+    first = answer.objectives[0].address
+    lines = [f"{answer.n_feasible} of {answer.n_trials} settings meet the constraints."]
     if answer.validated is None:
-        lines.append("too few questions in an objective's slice: it cannot be cross-validated.")
+        lines.append("An objective's slice has under 6 questions: cannot be cross-validated.")
     else:
         v = answer.validated
-        lines.append(
-            f"on questions that did not choose it: {first} {v.figure:.4f}, current "
-            f"{v.current:.4f} ({v.n_folds} folds, {v.n_repeats} repeats from {v.spread[0]:.4f} to "
-            f"{v.spread[1]:.4f}; today's setting kept in {v.kept:.0%} of the folds)."
-        )
-        if answer.optimism is not None:
-            lines.append(f"optimism (in sample minus that): {answer.optimism:+.4f}.")
-    lines += _firmness(best, answer.horizon_days)
+        lines += [
+            f"On questions that did not choose it, the {answer.policy} pick has {first} "
+            f"{v.figure:.4f} (current {v.current:.4f});",
+            f"  {v.n_folds} folds; {v.n_repeats} repeats gave {v.spread[0]:.4f} to "
+            f"{v.spread[1]:.4f}; {v.kept:.0%} of the folds kept what runs today.",
+            f"  Optimism, in sample minus that: {answer.optimism:+.4f}.",
+        ]
     if answer.policy == "dominant":
         lines.append(
-            "By luck alone a setting that is worse nowhere is found in about a fifth of sweeps "
-            "without any true gain."
+            "By luck alone a setting that is worse nowhere turns up in a fifth of sweeps over "
+            "twenty-odd questions, and in most over ten (docs/methods.md)."
         )
     return lines
-
-
-def _firmness(best: Answer, horizon: float) -> list[str]:
-    lines = []
-    for name, interval in best.plateaus.items():
-        if interval.low is None or interval.high is None:
-            lines.append(f"{name}: its figures hold at this value alone.")
-        else:
-            lines.append(f"{name}: same figures from {interval.low:.6g} to {interval.high:.6g}.")
-    if best.flip is not None:
-        name, flip = best.flip
-        who = flip.item_id or "an expected row"
-        behind = f" behind {flip.other_id}" if flip.other_id else ""
-        lines.append(
-            f"nearest loss: at {name} {flip.at:.6g}, {who} falls{behind} ({flip.query_id})."
-        )
-    if best.fails_after_days is None:
-        lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
-    else:
-        lines.append(
-            f"as content ages unchanged, it fails after {best.fails_after_days:.1f} days: "
-            f"{best.fails}."
-        )
-    return lines
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4f}"
 
 
 def _document(found: Results, answer: Pick) -> dict[str, object]:
@@ -274,14 +322,13 @@ def _document(found: Results, answer: Pick) -> dict[str, object]:
             "figures": {
                 a: {"current": before, "this": after} for a, (before, after) in item.figures.items()
             },
+            "ties": {"lowest": item.ties[0], "highest": item.ties[1]},
             "interval": item.interval,
             "p_value": item.p_value,
             "questions": item.score,
             "n_differ": item.n_differ,
             "plateaus": item.plateaus,
-            "nearest_loss": None
-            if item.flip is None
-            else {"knob": item.flip[0], "flip": item.flip[1]},
+            "nearest_losses": item.flips,
             "fails_after_days": item.fails_after_days,
             "fails": item.fails,
         }
@@ -290,13 +337,17 @@ def _document(found: Results, answer: Pick) -> dict[str, object]:
         "sweep": found.address,
         "policy": answer.policy,
         "keep": answer.keep,
-        "supported": answer.supported,
         "objectives": {item.address: item.direction for item in answer.objectives},
         "constraints": [item.text for item in answer.constraints],
+        "broken_today": answer.broken,
         "chosen": of(answer.chosen),
         "best": of(answer.best),
+        "supported": None if answer.supported is None else of(answer.supported),
         "cross_validated": answer.validated,
         "optimism": answer.optimism,
         "fewest_to_differ": answer.fewest_to_differ,
+        "n_questions": answer.n_questions,
+        "n_trials": answer.n_trials,
+        "n_feasible": answer.n_feasible,
         "horizon_days": answer.horizon_days,
     }

@@ -1,0 +1,163 @@
+"""``sweep pick``: the recommendation in words, as JSON, and in the form that a deployment loads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sweeper.cli.pick import emitted
+from sweeper.knobs import Settings
+from tests.projects import ROOT, Done, invoke, sweeps, write_project
+
+SETTINGS = Settings(rrf_k=60, min_similarity=0.25, recency_half_life_days=1825)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("results")
+    config = ROOT / "configs/recency.yaml"
+    assert invoke("run", config, "--results", root, "--no-plots").exit_code == 0
+    small = write_project(tmp_path_factory.mktemp("project"))
+    assert invoke("run", small, "--results", root, "--no-plots").exit_code == 0
+    return root
+
+
+def pick(results: Path, sweep: str, *options: object) -> Done:
+    return invoke("pick", sweep, "--results", results, *options)
+
+
+def test_a_supported_setting_is_recommended_in_words(results: Path) -> None:
+    done = pick(results, "recency")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Deploy (its gain is more than luck over all settings tried):\n")
+    for said in (
+        "questions better,",
+        "one-sided max-T test over 84 settings",
+        "gain in freshness.mrr: 95% from",
+        "other orders of tied rows give freshness.mrr",
+        "recency_half_life_days: same figures from",
+        "as content ages unchanged, it holds for 90 days.",
+        "On questions that did not choose it",
+        "Optimism",
+    ):
+        assert said in done.stdout
+
+
+def test_keep_what_you_have_is_an_answer(results: Path) -> None:
+    done = pick(results, "small")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Keep what you have:\n  rrf_k=60 min_similarity=none")
+    assert "unresolvable: at least 5 must differ for any test to say yes." in done.stdout
+    assert "Best feasible: #" in done.stdout
+    assert "cannot be cross-validated" in done.stdout
+
+
+def test_dominance_is_worded_as_what_it_is(results: Path) -> None:
+    done = pick(results, "small", "--policy", "dominant")
+    assert done.stdout.startswith("Not worse on these questions:\n")
+    assert "By luck alone" in done.stdout
+    assert pick(results, "small", "--policy", "best").stdout.startswith(
+        "Best feasible (its gain may be luck):\n"
+    )
+
+
+def test_nothing_feasible_is_exit_code_6_with_the_binding_constraint(results: Path) -> None:
+    done = pick(results, "recency", "--subject-to", "entity.mrr >= 1")
+    assert (done.exit_code, done.stdout) == (6, "")
+    assert "entity.mrr >= 1: binds, met by no setting; the nearest has 0.8" in done.stderr
+    assert "Nearest settings:\n  #" in done.stderr
+
+
+def test_options_replace_the_sweeps_objectives_and_constraints(results: Path) -> None:
+    options = ("--maximize", "entity.mrr", "--subject-to", "overall.mrr >= current", "--json")
+    found = pick(results, "recency", *options).document
+    assert found["objectives"] == {"entity.mrr": "maximize"}
+    assert found["constraints"] == ["overall.mrr >= current"]
+
+
+def test_the_json_document_is_kept_beside_the_sweep(results: Path) -> None:
+    found = pick(results, "recency", "--json").document
+    assert list(found)[:4] == ["sweeper", "schema", "sweep", "policy"]
+    assert found["schema"] == "sweep.pick/1"
+    assert found["keep"] is False
+    assert found["chosen"] == found["supported"]
+    assert set(found["chosen"]["ties"]) == {"lowest", "highest"}
+    [folder] = [path for path in sweeps(results) if path.parent.name == "recency"]
+    kept = json.loads((folder / "pick.json").read_text("utf-8"))
+    assert kept == {k: v for k, v in found.items() if k not in {"sweeper", "schema"}}
+
+
+def test_emit_env_names_the_variables_and_leaves_the_floor_to_the_request(results: Path) -> None:
+    done = pick(results, "small", "--emit", "env")
+    assert done.stdout == (
+        "KNOWLEDGE_RRF_K=60\n"
+        "KNOWLEDGE_RECENCY_HALF_LIFE_DAYS=0\n"
+        "# request field min_similarity: none\n"
+        "# request field limit: 4\n"
+    )
+
+
+def test_emitted_names_are_configurable(results: Path) -> None:
+    options = ("--emit", "env", "--env-prefix", "SEARCH_", "--name", "rrf_k=FUSION_K")
+    done = pick(results, "small", *options)
+    assert done.stdout.startswith("FUSION_K=60\nSEARCH_RECENCY_HALF_LIFE_DAYS=0\n")
+
+
+def test_every_form_holds_the_same_settings() -> None:
+    assert emitted(SETTINGS, "env").splitlines()[:3] == [
+        "KNOWLEDGE_RRF_K=60",
+        "KNOWLEDGE_RECENCY_HALF_LIFE_DAYS=1825",
+        "# request field min_similarity: 0.25",
+    ]
+    values = {
+        "rrf_k": 60, "min_similarity": 0.25, "recency_half_life_days": 1825, "limit": 10
+    }  # fmt: skip
+    assert yaml.safe_load(emitted(SETTINGS, "yaml")) == values
+    assert json.loads(emitted(SETTINGS, "json")) == values
+    assert json.loads(emitted(SETTINGS, "request")) == values
+
+
+def test_a_request_leaves_an_unset_floor_out_and_json_says_null() -> None:
+    without = Settings(depth=40, weights={"lexical": 0.5})
+    assert json.loads(emitted(without, "json"))["min_similarity"] is None
+    request = json.loads(emitted(without, "request", names={"limit": "top_k"}))
+    assert "min_similarity" not in request
+    assert (request["top_k"], request["depth"], request["weights.lexical"]) == (10, 40, 0.5)
+    assert "KNOWLEDGE_WEIGHTS_LEXICAL=0.5" in emitted(without, "env").splitlines()
+
+
+def test_what_is_emitted_as_yaml_is_a_current_block(tmp_path: Path) -> None:
+    text = emitted(SETTINGS, "yaml")
+    assert "min_similarity: 0.25\nrecency_half_life_days: 1825\n" in text + "\n"
+    assert "none" in emitted(Settings(), "yaml")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--horizon", "-1"], "--horizon"),
+        (["--maximize", "entitty.mrr"], 'Did you mean "entity.mrr"?'),
+        (["--subject-to", "entity.mrr is fine"], "--subject-to"),
+        (["--subject-to", "entitty.mrr >= current"], 'Did you mean "entity.mrr"?'),
+        (["--name", "rrf_k"], "write knob=name"),
+        (["--name", "rrfk=K"], "rrf_k"),
+    ],
+)
+def test_wrong_options_are_bad_input(results: Path, options: list[str], said: str) -> None:
+    done = pick(results, "small", *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_the_table_is_readable_at_80_columns_without_colour(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = pick(results, "recency")
+    table = done.stdout.split("\n\n")[1]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "\x1b" not in done.stdout
+    assert "| figure | current |" in pick(results, "recency", "--markdown").stdout

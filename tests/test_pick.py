@@ -1,0 +1,259 @@
+"""The pick of a finished sweep: what is chosen, where it stands, and how long it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeper.config import load_config
+from sweeper.constraints import Objective, parse_constraint
+from sweeper.errors import InfeasibleError
+from sweeper.expiry import expiry_of
+from sweeper.pick import default_constraints, pick
+from sweeper.recommend import scores_of
+from sweeper.results import Results
+from sweeper.sweep import run_sweep
+from tests.projects import ROOT, write_project
+
+Sweep = Callable[..., Results]
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    config = load_config(ROOT / "configs/recency.yaml")
+    return run_sweep(config, root=tmp_path_factory.mktemp("results")).results
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Sweep:
+    """Run the small sweep with other keys of its config."""
+
+    def run(*overrides: str) -> Results:
+        config = load_config(write_project(tmp_path / "project"), overrides)
+        return run_sweep(config, root=tmp_path / "results").results
+
+    return run
+
+
+def objective(address: str, direction: str = "maximize") -> list[Objective]:
+    return [Objective(address, direction)]  # type: ignore[arg-type]
+
+
+def test_the_bundled_sweep_has_a_supported_setting(bundled: Results) -> None:
+    found = pick(bundled)
+    assert not found.keep
+    assert found.broken == ()
+    assert found.supported is not None
+    assert found.chosen is found.supported
+    assert found.chosen.p_value <= 0.05
+    before, after = found.chosen.figures["freshness.mrr"]
+    assert after > before
+    table = bundled.wide()
+    assert found.chosen.figures["freshness.mrr"] == (
+        table["freshness.mrr"][bundled.trial("current")],
+        table["freshness.mrr"][found.chosen.trial],
+    )
+    assert found.n_feasible == int(bundled.trials["feasible"].sum())
+
+
+def test_moving_to_the_middle_of_a_plateau_changes_no_figure_and_needs_few_digits(
+    bundled: Results,
+) -> None:
+    answer = pick(bundled).chosen
+    replay, metrics = bundled.replay, bundled.metrics
+    figures = replay.figures([bundled.settings[answer.trial], answer.settings], metrics).value
+    assert np.array_equal(figures[0], figures[1], equal_nan=True)
+    days = answer.settings.recency_half_life_days
+    plateau = answer.plateaus["recency_half_life_days"]
+    assert plateau.low is not None
+    assert plateau.high is not None
+    ratio = (plateau.high / plateau.low) ** 0.25
+    assert plateau.low * ratio <= days <= plateau.high / ratio
+    assert len(f"{days:g}".replace(".", "").strip("0")) <= 3
+
+
+def test_the_interval_holds_the_gain_and_the_ties_hold_the_figure(bundled: Results) -> None:
+    answer = pick(bundled).chosen
+    before, after = answer.figures["freshness.mrr"]
+    assert answer.interval is not None
+    assert answer.interval.low <= after - before <= answer.interval.high
+    assert answer.ties[0] <= after <= answer.ties[1]
+
+
+def test_a_gain_that_may_be_luck_keeps_todays_setting(sweep: Sweep) -> None:
+    results = sweep("objectives={fresh.mrr: maximize}", "constraints=[]")
+    found = pick(results)
+    assert found.keep
+    assert found.supported is None
+    assert found.chosen.settings == results.settings[results.trial("current")]
+    assert found.best.trial != found.chosen.trial
+    assert found.best.n_differ < found.fewest_to_differ
+    assert found.validated is None, "two questions cannot be cross-validated"
+    assert found.optimism is None
+
+
+def test_best_takes_what_supported_leaves(sweep: Sweep) -> None:
+    results = sweep("objectives={fresh.mrr: maximize}", "constraints=[]")
+    assert pick(results, policy="best").chosen.trial == pick(results).best.trial
+
+
+def test_dominant_takes_a_setting_that_no_question_is_worse_under(sweep: Sweep) -> None:
+    results = sweep("objectives={fresh.mrr: maximize}", "constraints=[]")
+    found = pick(results, policy="dominant")
+    assert not found.keep
+    assert (found.chosen.score.worse, found.chosen.score.mixed) == (0, 0)
+    assert found.chosen.score.better >= 1
+
+
+def test_todays_setting_is_kept_though_it_breaks_a_bound_and_that_is_told(sweep: Sweep) -> None:
+    results = sweep("objectives={fresh.mrr: maximize}")
+    found = pick(results, constraints=[parse_constraint("fresh.mrr >= 0.7")])
+    assert found.keep
+    assert found.broken == ("fresh.mrr >= 0.7",)
+
+
+def test_without_constraints_no_slices_recall_or_mrr_may_fall(bundled: Results) -> None:
+    texts = [item.text for item in default_constraints(bundled)]
+    assert texts == [
+        f"{group}.{metric} >= current"
+        for group in ("exact_token", "exact_name", "entity", "semantic", "freshness")
+        for metric in ("recall@10", "mrr")
+    ]
+
+
+def test_the_default_applies_where_the_sweep_has_no_constraints(sweep: Sweep) -> None:
+    results = sweep("constraints=[]")
+    assert [item.text for item in pick(results).constraints] == [
+        "entity.mrr >= current",
+        "fresh.mrr >= current",
+    ]
+    assert pick(results, constraints=[]).constraints == ()
+
+
+def test_among_equals_the_widest_plateau_wins(sweep: Sweep) -> None:
+    # 1000 and 3000 days rank alike; so does everything around them.
+    results = sweep(
+        "space={recency_half_life_days: [off, 30.5, 1000, 3000]}",
+        "objectives={fresh.mrr: maximize}",
+        "constraints=[]",
+    )
+    figures = results.wide(["fresh.mrr"])["fresh.mrr"]
+    best = pick(results, policy="best").best
+    equal = [n for n in figures.index if figures[n] == figures.max()]
+    assert best.trial in equal
+    widths = {
+        n: pick_width(results, n) for n in equal if results.settings[n].recency_half_life_days > 0
+    }
+    assert widths[best.trial] == pytest.approx(max(widths.values()))
+
+
+def pick_width(results: Results, trial: int) -> float:
+    from sweeper.exact import exact_curve
+    from sweeper.margins import margins_of
+
+    name = "recency_half_life_days"
+    settings = results.settings[trial]
+    curve = exact_curve(results.replay, settings, name, results.metrics)
+    plateau = margins_of(curve, results.replay, settings.get(name)).plateau
+    assert plateau.low is not None
+    assert plateau.high is not None
+    return math.log(min(plateau.high, 1e7) / max(plateau.low, 1e-3))
+
+
+def test_a_pick_that_ages_out_of_its_constraints_says_when(bundled: Results) -> None:
+    found = pick(bundled, policy="best", horizon_days=36_500)
+    answer = found.chosen
+    assert answer.fails_after_days is not None
+    assert answer.fails is not None
+    today = bundled.settings[bundled.trial("current")]
+    mine, theirs = (
+        expiry_of(bundled.replay, item, bundled.metrics) for item in (answer.settings, today)
+    )
+
+    def held(days: float) -> bool:
+        own, other = mine.at(days), theirs.at(days)
+        places = {
+            item.address: (
+                mine.groups.index(item.address.split(".")[0]),
+                [str(m) for m in mine.metrics].index(item.address.split(".")[1]),
+            )
+            for item in found.constraints
+        }
+        fine = all(
+            item.holds(float(own[places[item.address]]), float(other[places[item.address]]))
+            for item in found.constraints
+        )
+        gained = own[mine.groups.index("freshness"), 2] > other[mine.groups.index("freshness"), 2]
+        return fine and bool(gained)
+
+    assert held(0.99 * answer.fails_after_days)
+    assert not held(answer.fails_after_days)
+    sooner = pick(bundled, policy="best", horizon_days=answer.fails_after_days / 2)
+    assert sooner.chosen.fails_after_days is None
+
+
+def test_nothing_feasible_names_the_constraint_that_binds_and_the_nearest(sweep: Sweep) -> None:
+    results = sweep()
+    bounds = [parse_constraint(text) for text in ("entity.mrr >= current", "fresh.mrr >= 1.5")]
+    with pytest.raises(InfeasibleError) as caught:
+        pick(results, constraints=bounds)
+    text = str(caught.value)
+    assert "fresh.mrr >= 1.5: binds, met by no setting; the nearest has 1.0000." in text
+    assert "entity.mrr >= current: met by" in text
+    nearest = text.split("Nearest settings:\n")[1].splitlines()
+    assert len(nearest) == 3
+    assert all(line.endswith("fresh.mrr 1.0000") for line in nearest)
+
+
+def test_constraints_that_exclude_each_other_are_told_apart_from_impossible_ones(
+    bundled: Results,
+) -> None:
+    bounds = [parse_constraint(t) for t in ("freshness.mrr >= 0.95", "entity.mrr >= 0.8")]
+    with pytest.raises(InfeasibleError) as caught:
+        pick(bundled, constraints=bounds)
+    assert "but by none of the" in str(caught.value)
+    assert "met by no setting" not in str(caught.value)
+
+
+def test_a_figure_without_questions_is_told(sweep: Sweep) -> None:
+    with pytest.raises(InfeasibleError, match=r"nothing\.mrr >= current: no question has this"):
+        pick(sweep(), constraints=[parse_constraint("nothing.mrr >= current")])
+
+
+def test_to_return_less_is_an_objective_like_any_other(sweep: Sweep) -> None:
+    results = sweep("metrics=[recall@1, mrr, returned]")
+    found = pick(
+        results,
+        objectives=objective("overall.returned", "minimize"),
+        constraints=[parse_constraint("overall.mrr >= current")],
+        policy="best",
+    )
+    before, after = found.chosen.figures["overall.returned"]
+    assert after <= before
+    assert found.chosen.interval is None
+    assert found.optimism is not None
+
+
+def test_scores_hold_every_questions_value_and_mean_what_figures_say(bundled: Results) -> None:
+    scores = scores_of(bundled.replay, bundled.settings, bundled.metrics)
+    table = bundled.wide()
+    for address in ("freshness.mrr", "entity.recall@10", "overall.mrr"):
+        assert scores.figure(address).tolist() == table[address].tolist()
+
+
+def test_settings_of_several_depths_are_picked_among(sweep: Sweep) -> None:
+    results = sweep("space={rrf_k: [1, 20], limit: [2, 4]}", "constraints=[]", "metrics=[mrr]")
+    assert len({item.effective_depth for item in results.settings}) == 2
+    found = pick(results, objectives=objective("overall.mrr"), policy="best")
+    assert found.best.figures["overall.mrr"][1] == results.wide()["overall.mrr"].max()
+
+
+def test_a_sweep_repeats_its_pick(bundled: Results) -> None:
+    one, two = pick(bundled), pick(bundled)
+    assert (one.chosen.settings, one.chosen.p_value) == (two.chosen.settings, two.chosen.p_value)
+    assert one.validated == two.validated
+    assert one.chosen.interval == two.chosen.interval
