@@ -28,6 +28,9 @@ __all__ = ["Replay"]
 _CHUNK = 1 << 22
 """Positions held at once while figures are computed."""
 
+_MANY_HALF_LIVES = 100
+"""Half-lives per combination of the other knobs from which numpy is the faster way."""
+
 _TRIALS_AT_ONCE = 1 << 15
 """Trials per call of the compiled kernel, which keeps counts and no positions."""
 
@@ -116,7 +119,7 @@ class Replay:
         deepest = max(self.layout(item.effective_depth).n_slots for item in settings)
         limit = min(max(item.limit for item in settings), max(1, deepest))
         evaluator = Evaluator(self.judgments, metrics, limit)
-        count = self._compiled(evaluator, len(settings))
+        count = self._compiled(evaluator, settings)
         value = np.empty((len(settings), len(evaluator.groups), len(metrics)))
         for trials in self._chunks(settings, _TRIALS_AT_ONCE if count is not None else None):
             chosen = [settings[t] for t in trials]
@@ -127,10 +130,13 @@ class Replay:
                 value[trials] = evaluator.figures(self.positions(chosen)).value
         return Figures(evaluator.groups, evaluator.metrics, value, evaluator.n_queries)
 
-    def _compiled(self, evaluator: Evaluator, n_trials: int) -> CountFeatures | None:
+    def _compiled(self, evaluator: Evaluator, settings: Sequence[Settings]) -> CountFeatures | None:
         """Return the compiled kernel if it is installed, covers the metrics, and would pay."""
-        large = n_trials * self.judgments.n_queries >= _COMPILED_FROM
-        wanted = large if self.compiled is None else self.compiled
+        wanted = self.compiled
+        if wanted is None:
+            wanted = len(settings) * self.judgments.n_queries >= _COMPILED_FROM
+            # Crossings find any number of half-lives at once; the kernel scores each of them.
+            wanted &= len(settings) < _MANY_HALF_LIVES * len({_group_key(s) for s in settings})
         if not wanted or evaluator.needs_positions or not len(self.judgments.answerable):
             return None
         if importlib.util.find_spec("numba") is None:

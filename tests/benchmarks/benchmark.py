@@ -35,7 +35,7 @@ from sweeper.metrics import parse_metrics
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.replay import Replay
 from sweeper.store import Journal
-from tests.benchmarks import peers
+from tests.benchmarks import exact, peers
 
 METRICS = parse_metrics(["recall@5", "recall@10", "mrr"])
 COMPILED = importlib.util.find_spec("numba") is not None
@@ -380,6 +380,20 @@ def write_project(folder: Path) -> None:
 # --- the report
 
 
+def exact_curve_rows(counts: tuple[int, ...], n_rounds: int) -> Iterator[Row]:
+    """Race the exact half-life curve against 10,000 replayed half-lives."""
+    for row in exact.exact_rows(counts, n_rounds):
+        assert row.mismatches == 0, row
+        yield ratio(
+            f"exact curve vs 10,000 half-lives, {row.tier}, Q={row.n_questions}",
+            f"{row.exact_seconds * 1e3:.3g} ms, {row.n_steps} steps",
+            f"{row.replay_seconds:.3g} s",
+            row.ratio,
+            exact.FLOOR,
+            exact.GOAL,
+        )
+
+
 def report(rows: list[Row]) -> str:
     header = ("what", "ours", "peer", "measured", "floor", "goal", "verdict")
     lines: list[tuple[str, ...]] = [header]
@@ -411,6 +425,7 @@ def main() -> None:
     parts: list[Callable[[], Iterator[Row]]] = [
         *(partial(replay_rows, n, sizes, n_rounds) for n in counts),
         lambda: small_sweep_rows(n_rounds),
+        lambda: exact_curve_rows(tuple(counts), 2 if options.quick else 3),
         lambda: growth_rows(2 if options.quick else 3, 3000 if options.quick else 10_000),
         lambda: memory_rows(*((2000, 1000) if options.quick else (10_000, 10_000))),
         lambda: journal_rows(n_rounds),
