@@ -51,7 +51,7 @@ def test_the_document_has_a_stable_shape(config: Path, results: Path) -> None:
     assert line[0]["trial"] == found["current"]
     assert set(line[0]) == {
         *("trial", "is_current", "recency_half_life_days"),
-        *("fresh.mrr", "entity.mrr", "overall.abstention"),
+        *("fresh.mrr", "entity.mrr", "overall.mrr"),
     }
     assert set(found["front"][0]) == {
         *("trial", "is_current", "rrf_k", "min_similarity", "recency_half_life_days"),
@@ -62,7 +62,7 @@ def test_the_document_has_a_stable_shape(config: Path, results: Path) -> None:
 def test_markdown_is_the_tables_alone(config: Path, results: Path) -> None:
     done = invoke("run", config, "--results", results, "--markdown", "--no-plots")
     rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    assert rows[0] == "| half-life | fresh MRR | entity MRR | overall abstention |"
+    assert rows[0] == "| half-life | fresh MRR | entity MRR | overall MRR |"
     assert "results" not in done.stdout
 
 

@@ -30,7 +30,7 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Compare two settings per slice, with intervals and tests, and question by question.
+    """Compare two settings per slice and per question.
 
     For example: sweep compare recency#current recency#61
     """

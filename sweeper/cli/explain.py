@@ -30,7 +30,7 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Explain one question: rank, value, age and score of every row, and what would help.
+    """Explain one question: every row, and what would help.
 
     For example: sweep explain recency fresh-05
     """

@@ -65,7 +65,9 @@ def gate(
         bool, typer.Option("--markdown", help="Print Markdown for a pull request.")
     ] = False,
 ) -> None:
-    """Score the current setting against a baseline: exit 3 on a regression, 5 if undecided.
+    """Score the current setting against a baseline.
+
+    Exit code 3 on a regression, 5 if undecided.
 
     For example: sweep gate configs/recency.yaml --baseline baseline.json
     """

@@ -26,7 +26,7 @@ def init(
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
-    """Write a small runnable project: a config, a corpus and a golden set.
+    """Write a small runnable project.
 
     For example: sweep init demo
     """

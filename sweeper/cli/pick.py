@@ -78,7 +78,7 @@ def pick(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Recommend a setting: what it gains, what it costs, and how sure that is.
+    """Recommend a setting, and say how sure that is.
 
     Exit code 6 if no setting meets the constraints.
     For example: sweep pick recency --subject-to 'entity.recall@10 >= current'

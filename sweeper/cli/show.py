@@ -56,7 +56,7 @@ def show(
         ),
     ] = False,
 ) -> None:
-    """Show a finished sweep: by one knob, its best trade-offs, or any one trial.
+    """Show a finished sweep: its tables, or any one trial.
 
     For example: sweep show recency, or: sweep show recency --trial 12 --queries
     """
