@@ -16,23 +16,23 @@ help: ## list the targets
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9' 2>/dev/null || true
-	@if test -x $(BIN)/uv; then \
-		$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/$(1).txt && \
-		$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	@test -x $(2)/bin/python || $(PYTHON) -m venv $(2)
+	@$(2)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9' 2>/dev/null || true
+	@if test -x $(2)/bin/uv; then \
+		$(2)/bin/uv pip install --quiet --python $(2)/bin/python --require-hashes -r requirements/$(1).txt && \
+		$(2)/bin/uv pip install --quiet --python $(2)/bin/python --no-deps --no-build-isolation -e .; \
 	else \
-		$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$(1).txt && \
-		$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .; \
+		$(2)/bin/python -m pip install --quiet --require-hashes -r requirements/$(1).txt && \
+		$(2)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .; \
 	fi
 	@touch $@
 endef
 
 $(VENV)/.core: pyproject.toml requirements/core.txt
-	$(call install,core)
+	$(call install,core,$(VENV))
 
 $(VENV)/.dev: pyproject.toml requirements/dev.txt
-	$(call install,dev)
+	$(call install,dev,$(VENV))
 	@touch $(VENV)/.core
 
 setup: $(VENV)/.dev ## create .venv with everything that tests and checks need
@@ -71,14 +71,20 @@ format: setup ## let ruff rewrite what it can
 snapshots: setup ## rewrite the expected outputs under tests/snapshots, for review as a diff
 	SWEEPER_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest tests -q -m "not slow"
 
-benchmarks: setup ## print what docs/performance.md claims, beside its peers, in one run
-	$(BIN)/python -m tests.benchmarks.benchmark
+benchmarks: .venv-benchmarks/.done ## print what docs/performance.md claims, beside its peers
+	.venv-benchmarks/bin/python -m tests.benchmarks.benchmark
+
+.venv-benchmarks/.done: pyproject.toml requirements/benchmarks.txt
+	$(call install,benchmarks,.venv-benchmarks)
 
 lock: setup ## rewrite the lock files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		pyproject.toml requirements/build.in -o requirements/core.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		--extra fast --extra http --group dev pyproject.toml requirements/build.in -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
+		--extra fast --extra http --group dev --group benchmark pyproject.toml \
+		requirements/build.in -o requirements/benchmarks.txt
 
 docs: setup ## rewrite the generated pages under docs/
 	$(BIN)/python -m tests.generated_docs
@@ -91,4 +97,4 @@ dist-check: setup ## build wheel and sdist, install the wheel into a clean envir
 	cd build && check/bin/sweep init demo --force && cd demo && ../check/bin/sweep run configs/recency.yaml
 
 clean: ## remove environments and caches, but no results
-	rm -rf $(VENV) .venv-models .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-models .venv-benchmarks .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

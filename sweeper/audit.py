@@ -14,6 +14,7 @@ from sweeper.knobs import Settings, Value
 from sweeper.metrics import Feature, Metric
 from sweeper.paired import fewest_to_differ
 from sweeper.pools import VECTOR, FloatArray, Pool
+from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
 
 __all__ = [
@@ -307,7 +308,7 @@ def _audit_half_lives(replay: Replay, settings: Sequence[Settings]) -> list[Find
         return []
     found = []
     for days in sorted({x.recency_half_life_days for x in settings} - {0.0}):
-        largest = float(2.0 ** -(np.maximum(ages, 0.0).min() / days))
+        largest = decay_factor(float(ages.min()), days)
         if largest < _NOTHING_LEFT:
             found.append(
                 Finding(
@@ -332,7 +333,7 @@ def age_factors(pool: Pool, settings: Sequence[Settings]) -> dict[str, str]:
     median, late = np.quantile(np.maximum(ages, 0.0), (0.5, 0.95)).tolist()
     facts = {"memories' age: median, 95%": f"{median:.0f}, {late:.0f} days"}
     for days in half_lives:
-        left = (2.0 ** -(age / days) for age in (median, late))
+        left = (decay_factor(float(age), days) for age in (median, late))
         facts[f"factor at half-life {days:g}"] = ", ".join(f"{factor:.3g}" for factor in left)
     return facts
 

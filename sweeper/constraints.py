@@ -1,6 +1,6 @@
 """Addresses of figures, objectives, and constraints such as ``entity.recall@10 >= current - 0.01``.
 
-Parsing and deciding only; which trials meet a constraint is asked by ``results``.
+Parsing and deciding only; which trials meet a constraint is asked by ``sweep`` and ``recommend``.
 """
 
 from __future__ import annotations

@@ -113,6 +113,7 @@ def multiplier_for(age: float, half_life: float) -> float:
     if not math.isfinite(age):
         raise ValueError(f"must be a finite number of days, got {age}.")
     half_life = _checked(half_life)
+    # As ``ranking.decay_factor``, which this module does not import: `sweep --help` loads it.
     return 1.0 if age <= 0 else float(2.0 ** (-(age / half_life)))
 
 

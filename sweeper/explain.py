@@ -15,6 +15,7 @@ from sweeper.metrics import parse_metric
 from sweeper.pools import VECTOR
 from sweeper.ranking import RankedRow, rank
 from sweeper.replay import Replay
+from sweeper.staircase import ABSENT
 
 __all__ = ["Explanation", "Missing", "Remedy", "explain"]
 
@@ -152,14 +153,14 @@ def _remedy(curve: Curve, replay: Replay, now: int) -> Remedy | None:
     if curve.underflow is not None:
         low = np.maximum(low, curve.underflow[1])
     high = np.minimum(np.append(low[1:], curve.high), curve.high)
-    position = np.where(pieces.first_position > 0, pieces.first_position, 1 << 24)
-    position[low >= high] = 1 << 24  # floors that nobody can type
+    position = np.where(pieces.first_position > 0, pieces.first_position.astype(np.int64), ABSENT)
+    position[low >= high] = ABSENT  # floors that nobody can type
     best = int(position.min())
     for _, figures in curve.points:
-        reached = round(1 / float(figures[0, 0])) if figures[0, 0] > 0 else 1 << 24
-        if reached < min(best, now or 1 << 24):
+        reached = round(1 / float(figures[0, 0])) if figures[0, 0] > 0 else ABSENT
+        if reached < min(best, now or ABSENT):
             return Remedy(name, reached, None, None, None, None, None)
-    if best >= (now or 1 << 24):
+    if best >= (now or ABSENT):
         return None
     present = _place(curve, curve.settings.get(name))
     reaching = np.flatnonzero(position == best)

@@ -353,12 +353,15 @@ def _relevant_rows(positions: Positions, cutoff: int | None) -> NDArray[np.integ
 
 
 def _sum_over_keys(values: FloatArray, judgments: Judgments) -> FloatArray:
-    """Add up each answerable query's keys one after the other, in the order of the golden row.
+    """Add up each answerable query's keys one after the other, the largest first.
 
-    ``np.add.reduceat`` adds in pairs from eight terms on; a plain order keeps every figure the same
-    whatever the batch.
+    An order that the values alone decide keeps a figure the same, to its last bit, however a golden
+    row lists its keys and whatever the batch (``np.add.reduceat`` adds in pairs from eight on).
     """
     n_keys = judgments.n_keys[judgments.answerable]
+    if int(n_keys.max(initial=0)) > 1:
+        query = np.broadcast_to(judgments.key_query, values.shape)
+        values = np.take_along_axis(values, np.lexsort((-values, query), axis=1), axis=1)
     total = values[:, judgments.key_start].copy()
     for place in range(1, int(n_keys.max(initial=0))):
         longer = np.flatnonzero(n_keys > place)

@@ -3,7 +3,7 @@
 A pool holds, per query, channel and store, the best ``depth`` rows in the order in which the engine
 gave them, with the channel's own value, and the age of every memory at one fixed instant. It is
 columns, not objects: 10,000 queries with 400 rows each are 4 million rows. Parquet files are read
-and written in ``formats``; how a pool is ranked is in ``ranking`` and ``replay``.
+and written in ``poolfile``; how a pool is ranked is in ``ranking`` and ``replay``.
 """
 
 from __future__ import annotations

@@ -130,13 +130,18 @@ class Replay:
                 value[trials] = evaluator.figures(self.positions(chosen)).value
         return Figures(evaluator.groups, evaluator.metrics, value, evaluator.n_queries)
 
+    def pays(self, settings: Sequence[Settings]) -> bool:
+        """Return whether so many settings are worth loading the compiled kernel.
+
+        Crossings find any number of half-lives at once, where the kernel scores each of them: many
+        half-lives for few other knobs are left to numpy.
+        """
+        large = len(settings) * self.judgments.n_queries >= _COMPILED_FROM
+        return large and len(settings) < _MANY_HALF_LIVES * len({_group_key(s) for s in settings})
+
     def _compiled(self, evaluator: Evaluator, settings: Sequence[Settings]) -> CountFeatures | None:
         """Return the compiled kernel if it is installed, covers the metrics, and would pay."""
-        wanted = self.compiled
-        if wanted is None:
-            wanted = len(settings) * self.judgments.n_queries >= _COMPILED_FROM
-            # Crossings find any number of half-lives at once; the kernel scores each of them.
-            wanted &= len(settings) < _MANY_HALF_LIVES * len({_group_key(s) for s in settings})
+        wanted = self.pays(settings) if self.compiled is None else self.compiled
         if not wanted or evaluator.needs_positions or not len(self.judgments.answerable):
             return None
         if importlib.util.find_spec("numba") is None:

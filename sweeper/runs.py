@@ -60,7 +60,8 @@ class Judgments:
     def take(self, queries: NDArray[np.intp]) -> Judgments:
         """Return judgments in which each place holds one of these queries; they may repeat.
 
-        Only the arrays that metrics read are filled in; ``query_ids`` and ``keys`` stay empty.
+        Only the arrays that metrics read are filled in; ``query_ids`` is empty and ``keys``
+        holds placeholders.
         """
         taken = copy.copy(self)
         for name in ("answerable", "unanswerable", "key_start", "key_number"):

@@ -33,7 +33,7 @@ __all__ = [
     "places_within",
 ]
 
-ABSENT = 1 << 24
+ABSENT = 1 << 40
 """Position of a row that is no candidate; above any limit."""
 
 Candidates: TypeAlias = Callable[[NDArray[np.intp], FloatArray], NDArray[np.int64]]

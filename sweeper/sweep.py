@@ -44,6 +44,9 @@ __all__ = ["Summary", "plan", "plan_of", "run_sweep", "shown"]
 _CHUNK_TRIAL_QUERIES = 400_000
 """Work per chunk: about a tenth of a second, so that progress moves and a kill costs little."""
 
+_COMPILED_FACTOR = 10
+"""How much more work a chunk holds for the compiled kernel, which is as much faster."""
+
 _FAN_OUT_TRIAL_QUERIES = 4_000_000
 """Below this, starting worker processes takes longer than all of the replay."""
 
@@ -151,6 +154,8 @@ class _Work:
         self.folder = folder
         self.trials = plan(self.inputs.config)
         self.replay = Replay(pool, self.inputs.golden)
+        # Decided for the sweep as a whole: its chunks alone are all small.
+        self.replay.compiled = self.replay.pays([trial.settings for trial in self.trials])
         self.manifest = _manifest(opened, folder, pool, len(self.trials))
         self.pool = pool
 
@@ -220,6 +225,8 @@ def _chunks(
     """Yield trials, their figures, the seconds they took and the process that replayed them."""
     n_queries = max(1, replay.judgments.n_queries)
     size = max(1, _CHUNK_TRIAL_QUERIES // n_queries)
+    if replay.compiled:
+        size *= _COMPILED_FACTOR
     if len(trials) * n_queries < _FAN_OUT_TRIAL_QUERIES:
         n_jobs = 1
     if n_jobs != 1:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
-from sweeper.golden import GoldenSet
+from sweeper.golden import GoldenSet, Query
 from sweeper.metrics import METRICS, Feature, Metric, parse_metric, parse_metrics
-from sweeper.runs import Judgments, Positions
+from sweeper.runs import Judgments, Positions, Run
 from tests.builders import positions_of, query, value_of
 
 LOG2_3 = math.log2(3)
@@ -268,3 +269,14 @@ def test_the_base_of_all_metrics_computes_nothing_itself() -> None:
 
     with pytest.raises(AssertionError, match="nothing must override"):
         Nothing().values(positions_of({"q": ["a"]}, query(["a"])))
+
+
+def test_a_figure_does_not_depend_on_the_order_of_the_golden_row() -> None:
+    keys = ("a", "b", "c", "d")
+    run = Run({"q": ["a", "b", "x", "c", "x", "x", "d"]})
+    values = set()
+    for order in itertools.permutations(keys):
+        judgments = Judgments(GoldenSet((Query("q", "s", "text", order),)))
+        positions = run.positions(judgments)
+        values.add(tuple(float(parse_metric(m).values(positions)[0, 0]) for m in ("ndcg@10", "ap")))
+    assert len(values) == 1

@@ -574,3 +574,26 @@ def test_findings_about_ages_and_inert_knobs_are_noted(tmp_path: Path, root: Pat
         notes = run(loaded, root).notes
         assert "1 memory has no age; it does not decay." in notes
         assert any("recency_half_life_days changes nothing here" in text for text in notes)
+
+
+def test_a_large_sweep_is_replayed_by_the_compiled_kernel_with_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = pytest.importorskip("sweeper.kernels", reason="the extra `fast` is not installed")
+    calls: list[int] = []
+    count = kernels.count_features
+
+    def spy(*args: Any) -> Any:
+        calls.append(len(args[2]))
+        return count(*args)
+
+    monkeypatch.setattr(kernels, "count_features", spy)
+    config = load_config(
+        write_project(tmp_path, CONFIG.replace("recall@1, mrr, abstention", "recall@1, mrr"))
+    )
+    plain = run_sweep(config, root=tmp_path / "plain").results
+    assert not calls
+    monkeypatch.setattr("sweeper.replay._COMPILED_FROM", 1)
+    compiled = run_sweep(config, root=tmp_path / "compiled").results
+    assert sum(calls) == len(compiled.trials)
+    pd.testing.assert_frame_equal(plain.figures, compiled.figures)
