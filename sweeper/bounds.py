@@ -201,11 +201,14 @@ def judging_table(results: Results, base: Settings, pool: JudgingPool | None = N
                 )
             )
     n_unjudged = sum(len(keys) for keys in pool.unjudged)
-    unreachable = [
-        f"{query.query_id}: {key}"
-        for query, keys in zip(results.golden.queries, pool.unreachable, strict=True)
-        for key in keys
-    ]
+    unreachable, absent = (
+        [
+            f"{query.query_id}: {key}"
+            for query, keys in zip(results.golden.queries, part, strict=True)
+            for key in keys
+        ]
+        for part in (pool.unreachable, pool.absent)
+    )
     notes = [
         f"Between the least and greatest of each knob's values {n_unjudged} documents can enter "
         f"the first {base.limit} of a question for which nobody judged them."
@@ -217,8 +220,13 @@ def judging_table(results: Results, base: Settings, pool: JudgingPool | None = N
         )
     if unreachable:
         notes.append(
-            f"{len(unreachable)} expected documents are shown by no setting; mend retrieval, not "
-            f"knobs: {_named(unreachable)}."
+            f"{len(unreachable)} expected documents are shown by no rrf_k, floor or half-life in "
+            f"these ranges, at limit {base.limit}: {_named(unreachable)}."
+        )
+    if absent:
+        notes.append(
+            f"{len(absent)} of them are in no channel at the pool's depth; mend retrieval, not "
+            f"knobs: {_named(absent)}."
         )
     return Table(
         "The best single setting, and the best setting for each question",
@@ -238,7 +246,7 @@ def judging_table(results: Results, base: Settings, pool: JudgingPool | None = N
 
 
 def labels_table(results: Results, pool: JudgingPool) -> Table:
-    """Return what to label, and what no setting shows: one row per question and document.
+    """Return what to label, and what nothing in the ranges shows: a row per question and document.
 
     Parameters
     ----------
@@ -253,7 +261,7 @@ def labels_table(results: Results, pool: JudgingPool) -> Table:
         rows += [(*common, key, "unjudged") for key in pool.unjudged[number]]
         rows += [(*common, key, "unreachable") for key in pool.unreachable[number]]
     return Table(
-        "What to label, and what no setting shows",
+        "What to label, and what no rrf_k, floor or half-life in these ranges shows",
         (
             Column("question", key="query_id"),
             Column("slice"),

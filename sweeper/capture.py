@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from sweeper.engines.base import Engine
-from sweeper.errors import EngineError, InputError, Problem
+from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, Query
 from sweeper.pools import Pool, QueryCandidates
 
@@ -52,6 +52,8 @@ def capture(
     EngineError
         If a query cannot be answered, or an answer breaks the engine's promises; it names the
         query.
+    InputError
+        As the engine raises it, at once.
     """
     if depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
@@ -94,6 +96,8 @@ def _ask_all(
 def _ask(batch: Sequence[Query], engine: Engine, depth: int) -> list[QueryCandidates]:
     try:
         answers = engine.candidates(batch, depth)
+    except InputError:  # a missing key or package: no other question would fare better
+        raise
     except Exception as error:
         if len(batch) == 1:
             _raise_named(error, batch[0])
@@ -111,8 +115,6 @@ def _ask(batch: Sequence[Query], engine: Engine, depth: int) -> list[QueryCandid
 def _raise_named(error: Exception, query: Query) -> NoReturn:
     text = query.text if len(query.text) <= _SHOWN else query.text[: _SHOWN - 3] + "..."
     name = f"query {query.query_id!r} ({text!r})"
-    if isinstance(error, InputError):
-        raise InputError([Problem(f"{name}: {problem}") for problem in error.problems]) from error
     if isinstance(error, EngineError):
         raise EngineError(f"{name}: {error}") from error
     error.add_note(f"while asking {name}")

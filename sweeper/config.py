@@ -6,7 +6,7 @@ at once. Problems that need the golden set are found by :meth:`Config.check_figu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -50,7 +50,8 @@ Location = tuple[str | int, ...]
 class Config:
     """A checked config: the file's content and what it means.
 
-    ``path`` is where it was read, and relative paths in it start from there.
+    ``path`` is where it was read, and relative paths in it start from there. ``overridden`` are
+    the keys that did not come from there.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class Config:
     constraints: tuple[Constraint, ...]
     as_of: datetime | None
     document: YamlDocument
+    overridden: frozenset[Location] = frozenset()
 
     @property
     def name(self) -> str:
@@ -155,24 +157,44 @@ class Config:
         Raises
         ------
         InputError
-            With the line of each figure whose slice is missing.
+            With the line of each figure whose slice is missing, and of each objective and
+            constraint in the config that no question has a value for.
         """
-        problems = Problems(self.path)
+        problems = _Located(self.path, self.document, self.overridden)
         groups = (*golden.slices, OVERALL)
+        asked = self.file.model_fields_set & {"objectives", "constraints"}
         for location, address in self._addresses():
             group, metric = split_address(address)
             if group not in groups:
-                problems.add(
+                problems.at(
+                    location,
                     f'the golden set has no slice "{group}". {did_you_mean(group, groups)}',
-                    line=self.document.line_of(location),
-                    where=_dotted(location),
                 )
             elif metric not in self.metrics:
-                problems.add(
+                problems.at(
+                    location,
                     f'"{metric}" is not among this sweep\'s metrics. Add it under metrics.',
-                    line=self.document.line_of(location),
-                    where=_dotted(location),
                 )
+            elif location[0] in asked and not _is_defined(group, metric, golden):
+                within = "" if group == OVERALL else f" of slice {group}"
+                problems.at(location, f"no question{within} has a {metric}. Choose another figure.")
+        problems.raise_if_any()
+
+    def check_channels(self, channels: Sequence[str]) -> None:
+        """Check that every channel that is given a weight exists.
+
+        Raises
+        ------
+        InputError
+            With the line of each weight whose channel is missing.
+        """
+        problems = _Located(self.path, self.document, self.overridden)
+        named = _flat(self.file.current, ("current",)) + _flat(self.file.space, ("space",))
+        for name, _, location in named:
+            channel = name.removeprefix("weights.")
+            if channel != name and channel not in channels:
+                hint = did_you_mean(channel, channels)
+                problems.at(location, f'the engine has no channel "{channel}". {hint}')
         problems.raise_if_any()
 
     def _addresses(self) -> list[tuple[Location, str]]:
@@ -205,13 +227,16 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     data = document.data
     if not isinstance(data, dict):
         raise InputError(f"{path}: a config is a mapping of keys, such as `name: recency`.")
-    overridden = {_override(data, text) for text in overrides}
+    overridden = frozenset(_override(data, text) for text in overrides)
     problems = _Located(path, document, overridden)
     try:
         file = ConfigFile.model_validate(data)
     except ValidationError as error:
-        for item in error.errors():
-            problems.add_pydantic(item)
+        found = error.errors()
+        for item in found:
+            # Of the branches of a union only the one that reached deeper was meant.
+            if not _reaches_deeper(item, found):
+                problems.add_pydantic(item)
         problems.raise_if_any()
         raise AssertionError("pydantic reported no error") from error
     return _interpret(path, document, file, problems)
@@ -239,10 +264,10 @@ def _override(data: dict[str, Any], text: str) -> Location:
 class _Located(Problems):
     """Problems of a config, addressed by key instead of by line."""
 
-    def __init__(self, path: Path, document: YamlDocument, overridden: set[Location]) -> None:
+    def __init__(self, path: Path, document: YamlDocument, overridden: frozenset[Location]) -> None:
         super().__init__(path)
         self._document = document
-        self._overridden = overridden
+        self.overridden = overridden
         self._seen: set[Location] = set()
 
     def at(self, location: Location, message: str) -> None:
@@ -251,14 +276,14 @@ class _Located(Problems):
             return
         self._seen.add(location)
         line = self._document.line_of(location)
-        if any(location[: len(key)] == key for key in self._overridden):
+        if any(location[: len(key)] == key for key in self.overridden):
             self.add(f"{message} (It was given by --set.)", where=_dotted(location))
         else:
             self.add(message, line=line, where=_dotted(location))
 
     def add_pydantic(self, error: Mapping[str, Any]) -> None:
         """Add one error of pydantic, in our words."""
-        location = tuple(step for step in error["loc"] if not _is_branch(step))
+        location = _location(error)
         kind, message = error["type"], str(error["msg"])
         if kind == "extra_forbidden":
             known = _known_keys(location[:-1])
@@ -270,6 +295,20 @@ class _Located(Problems):
         elif kind in {"literal_error", "union_tag_invalid"}:
             expected = error["ctx"].get("expected") or error["ctx"].get("expected_tags")
             message = f"must be {expected}, {_got(error)}"
+        elif kind == "too_short":
+            message = "needs at least one entry."
+        elif _is_one_of_many(error):
+            message = f"must be one value, {_got(error)}"
+        elif kind == "string_type":
+            message = f"must be text, {_got(error)}"
+        elif kind == "string_too_long":
+            message = f"may have at most {error['ctx']['max_length']} characters, {_got(error)}"
+        elif kind.startswith("int_"):
+            message = f"must be an integer, {_got(error)}"
+        elif kind == "greater_than_equal":
+            message = f"must be at least {error['ctx']['ge']}, {_got(error)}"
+        elif kind == "less_than_equal":
+            message = f"must be at most {error['ctx']['le']}, {_got(error)}"
         elif kind == "list_type":
             message = f"must be a list, such as [a, b], {_got(error)}"
         elif kind in {"dict_type", "model_type", "model_attributes_type"}:
@@ -287,10 +326,27 @@ def _is_branch(step: str | int) -> bool:
     return text in _BRANCHES or "[" in text
 
 
+_SCALARS = {("str",), ("bool",), ("int",), ("float",), ("none",)}
 _BRANCHES = {
     *("str", "bool", "int", "float", "none", "SourceBlock"),
     *("hash", "sentence-transformers", "openai", "precomputed"),
 }
+
+
+def _is_one_of_many(error: Mapping[str, Any]) -> bool:
+    """Return whether a list or a mapping stands where text, a number or a word could."""
+    return isinstance(error["input"], list | dict) and error["loc"][-1:] in _SCALARS
+
+
+def _reaches_deeper(error: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether another error stands inside the value of this one."""
+    own = _location(error)
+    locations = [_location(other) for other in others]
+    return any(len(item) > len(own) and item[: len(own)] == own for item in locations)
+
+
+def _location(error: Mapping[str, Any]) -> Location:
+    return tuple(step for step in error["loc"] if not _is_branch(step))
 
 
 def _got(error: Mapping[str, Any]) -> str:
@@ -300,6 +356,8 @@ def _got(error: Mapping[str, Any]) -> str:
     if isinstance(value, list):
         return "got a list."
     text = "null" if value is None else repr(value)
+    if isinstance(value, bool):
+        text = text.lower()
     return f"got {text if len(text) <= 60 else text[:57] + '...'}."
 
 
@@ -399,6 +457,16 @@ def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: _
         constraints=tuple(constraints),
         as_of=as_of,
         document=document,
+        overridden=problems.overridden,
+    )
+
+
+def _is_defined(group: str, metric: Metric, golden: GoldenSet) -> bool:
+    """Return whether a question of a slice has a value of a metric, whatever the setting."""
+    return any(
+        metric.defined_on in {"all", "answerable" if query.answerable else "unanswerable"}
+        for query in golden.queries
+        if group in {query.slice, OVERALL}
     )
 
 

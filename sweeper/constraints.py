@@ -101,6 +101,10 @@ def parse_constraint(text: str) -> Constraint:
     >>> parse_constraint("entity.recall@10 >= current - 0.01").bound(0.9)
     0.89
     """
+    reversed_sign = re.search("=[<>]", text)
+    if reversed_sign is not None:
+        sign = reversed_sign[0]
+        raise ValueError(f'"{text}" is no constraint: write {sign[::-1]} instead of {sign}.')
     match = _CONSTRAINT.fullmatch(text)
     number = match and (match["offset"] or match["number"] or "0")
     try:

@@ -120,7 +120,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
     rows: list[tuple[object, ...]] = []
     for _, figures in curve.points:
         apart = [float(figures[group, metric]) for group, metric in places]
-        rows.append((curve.knob.format(_apart(curve)), "", "", True, *apart))
+        rows.append((curve.knob.format(_apart(curve)), None, None, True, *apart))
     start = 0
     for cell in range(1, len(columns) + 1):
         if cell < len(columns) and _same(columns[cell], columns[start], curve, cell, start):
@@ -148,7 +148,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
 
 
 def plateau_table(curve: Curve, address: str, count: int = 8) -> Table:
-    """Return the widest stretches of the knob on which a figure is among its best.
+    """Return the stretches of the knob with a figure's highest values, best first.
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ def plateau_table(curve: Curve, address: str, count: int = 8) -> Table:
         Rows.
     """
     table = steps_table(curve, [address])
-    rows = [row for row in table.rows if row[3] and not math.isnan(float(str(row[4])))]
-    rows.sort(key=lambda row: -float(str(row[4])))
+    rows = [row for row in table.rows if row[3] and not math.isnan(row[4])]
+    rows.sort(key=lambda row: -row[4])
     return Table(
         f"Where {figure_label(address)} is highest along {curve.knob.label or curve.knob.name}",
         (Column(curve.knob.name), Column(figure_label(address), "right", key=address)),

@@ -55,14 +55,14 @@ def read_text(path: str | Path, *, allow_empty: bool = False) -> str:
     Parameters
     ----------
     path
-        A file, or a pipe (``/dev/stdin``, ``<(command)``).
+        A regular file.
     allow_empty
         Return an empty or blank file's text instead of refusing it.
 
     Raises
     ------
     InputError
-        If the file is missing, a folder, a device, unreadable, empty, not UTF-8, binary, or has a
+        If the file is missing, not a regular file, unreadable, empty, not UTF-8, binary, or has a
         line of ``MAX_LINE_BYTES`` or more. The message names the file, the line and the remedy.
     """
     text = decode_text(_read_bytes(Path(path)), path)
@@ -111,8 +111,8 @@ def _read_bytes(path: Path) -> bytes:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             _refuse(path, "is a folder. Give a file.")
-        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            _refuse(path, "is a device, not a file. Give a file.")
+        if not stat.S_ISREG(mode):  # reading a pipe or a device may never end
+            _refuse(path, "is not a regular file but a pipe, socket or device. Give a file.")
         with path.open("rb") as handle:
             return _read_bounded(handle, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

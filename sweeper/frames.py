@@ -5,6 +5,7 @@ Their columns are documented in ``docs/data-model.md``. They are read in ``resul
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ def write_tables(
     seconds: Sequence[float],
     feasible: Sequence[bool],
     per_query: pd.DataFrame,
-) -> None:
+) -> dict[str, str]:
     """Write the tables of a finished sweep, each in one atomic step.
 
     Parameters
@@ -48,16 +49,26 @@ def write_tables(
         Whether each trial meets the constraints.
     per_query
         Rows of the trials worth keeping, from :func:`per_query_table`.
+
+    Returns
+    -------
+    dict
+        The name of each file and the SHA-256 of its bytes.
     """
-    _write(folder / "trials.parquet", _trials_table(trials, figures, seconds, feasible))
-    _write(folder / "figures.parquet", _figures_table(trials, figures))
-    _write(folder / "per_query.parquet", per_query)
+    tables = {
+        "trials.parquet": _trials_table(trials, figures, seconds, feasible),
+        "figures.parquet": _figures_table(trials, figures),
+        "per_query.parquet": per_query,
+    }
+    return {name: _write(folder / name, table) for name, table in tables.items()}
 
 
-def _write(path: Path, table: pd.DataFrame) -> None:
+def _write(path: Path, table: pd.DataFrame) -> str:
     buffer = io.BytesIO()
     table.to_parquet(buffer, index=False)
-    write_atomically(path, buffer.getvalue())
+    content = buffer.getvalue()
+    write_atomically(path, content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _trials_table(

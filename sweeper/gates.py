@@ -92,7 +92,8 @@ def judge(
         ``strict``: no gated figure may be lower. ``tolerance``: none may be lower by more than the
         slice's tolerance. ``significant``: a fall counts if a paired test over the questions has
         p <= 0.05, and one question that breaks hard counts by itself; needs first positions in the
-        baseline. ``direction``: figures were produced, none is zero that was not, none is lower.
+        baseline, and tests ``recall@10`` too by the first expected document. ``direction``: figures
+        were produced, none is zero that was not, none is lower.
     tolerance
         Allowed fall, one for all or per slice.
     slices

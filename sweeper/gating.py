@@ -23,8 +23,8 @@ __all__ = ["Measured", "measure"]
 class Measured:
     """Figures of today, and what a verdict needs beside them.
 
-    ``n_queries`` is by figure address; ``slices`` and ``expected`` by
-    question id.
+    ``n_queries`` is by figure address; ``slices`` and ``expected`` by question id. ``outdated``
+    says that the candidates are of another corpus or engine than today's.
     """
 
     settings: Settings
@@ -33,6 +33,7 @@ class Measured:
     slices: dict[str, str]
     expected: dict[str, tuple[str, ...]]
     replay: Replay
+    outdated: bool
 
 
 def measure(
@@ -52,7 +53,7 @@ def measure(
         What to measure; at most as deep as the config asks for.
     pool
         A kept pool to use instead of a fresh capture, which a gate should not do: yesterday's
-        candidates cannot show today's fault.
+        candidates cannot show today's fault. The corpus and the engine are then the pool's.
     progress
         Told how far the capture is.
     """
@@ -61,7 +62,7 @@ def measure(
         open_sweep(config, root=scratch) as opened,
     ):
         golden, corpus = opened.inputs.golden, opened.inputs.corpus
-        fingerprint = opened.engine.fingerprint
+        today = opened.engine.fingerprint
         captured = read_pool(pool) if pool is not None else opened.pool(progress=progress)[0]
     if captured.query_ids != golden.query_ids:
         raise InputError(
@@ -73,6 +74,8 @@ def measure(
             f"{settings.text}: the candidates reach down to {captured.depth} only. Give the depth "
             "in the config's current settings."
         )
+    fingerprint = today if pool is None else captured.provenance.get("fingerprint")
+    digest = _corpus_of(fingerprint, today, corpus.digest)
     replay = Replay(captured, golden)
     metrics = parse_metrics([*map(str, config.metrics), *GATED])
     figures = replay.figures([settings], metrics)
@@ -99,8 +102,8 @@ def measure(
             figures={group: row for group, row in table.items() if row},
             decimals=17,
             golden=golden.digest,
-            corpus=corpus.digest,
-            engine=without_corpus(fingerprint, corpus.digest),
+            corpus=digest,
+            engine=without_corpus(fingerprint, digest),
             settings=settings.text,
             first_positions=first_positions,
         ),
@@ -112,4 +115,12 @@ def measure(
         slices={query.query_id: query.slice for query in golden.queries},
         expected={query.query_id: query.expected for query in golden.queries},
         replay=replay,
+        outdated=fingerprint != today,
     )
+
+
+def _corpus_of(fingerprint: str | None, today: str | None, digest: str) -> str:
+    """Return the corpus's digest in a fingerprint; today's where it names none."""
+    names = [part.split("=")[0] for part in (today or "").split() if part.endswith(f"={digest}")]
+    parts = dict(part.split("=", 1) for part in (fingerprint or "").split() if "=" in part)
+    return next((parts[name] for name in names if name in parts), digest)

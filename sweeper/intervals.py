@@ -101,7 +101,7 @@ def bounded_mean(
 
     It assumes nothing of their distribution but the bounds, so it does not collapse where all
     values are equal. Each end is a quantile of the mean that the sorted values would have if the
-    gaps between them carried random probability.
+    gaps between them carried random probability; for equal values it has a closed form.
 
     Parameters
     ----------
@@ -124,14 +124,22 @@ def bounded_mean(
     least, greatest = bounds
     scaled = np.sort((values - least) / (greatest - least))
     tail = (1 - level) / 2
-    uniform = np.sort(np.random.default_rng(seed).random((n_samples, len(values))), axis=1)
-
-    def highest(ordered: FloatArray) -> float:
-        gaps = np.diff(np.append(ordered, 1.0))
-        return float(np.quantile(1.0 - uniform @ gaps, 1 - tail))
-
-    high = highest(scaled)
-    low = 1.0 - highest(np.sort(1.0 - scaled))
+    if scaled[0] == scaled[-1]:
+        # The one gap carries the largest of n random numbers.
+        share = tail ** (1 / len(values))
+        low, high = float(scaled[0]) * share, 1.0 - (1.0 - float(scaled[0])) * share
+        return least + low * (greatest - least), least + high * (greatest - least)
+    rng = np.random.default_rng(seed)
+    gaps = np.stack(
+        [np.diff(np.append(ordered, 1.0)) for ordered in (scaled, np.sort(1.0 - scaled))], axis=1
+    )
+    means = np.empty((n_samples, 2))
+    size = max(1, _AT_ONCE // len(values))
+    for start in range(0, n_samples, size):
+        stop = min(start + size, n_samples)
+        means[start:stop] = 1.0 - np.sort(rng.random((stop - start, len(values))), axis=1) @ gaps
+    high, mirrored = np.quantile(means, 1 - tail, axis=0).tolist()
+    low = 1.0 - mirrored
     return least + low * (greatest - least), least + high * (greatest - least)
 
 

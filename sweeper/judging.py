@@ -83,7 +83,10 @@ class JudgingPool:
     unjudged
         Per question, those that are neither expected nor judged: what to label.
     unreachable
-        Per question, expected keys that no setting returns: mend retrieval, not knobs.
+        Per question, expected keys that no setting in the box returns.
+    absent
+        Per question, those of them that no channel found at the pool's depth: no knob can show
+        them.
     ceiling : shape (n_queries,)
         Best position of any expected key over all settings; 0 where none is returned.
     """
@@ -93,6 +96,7 @@ class JudgingPool:
     shown: tuple[dict[Key, int], ...]
     unjudged: tuple[tuple[Key, ...], ...]
     unreachable: tuple[tuple[Key, ...], ...]
+    absent: tuple[tuple[Key, ...], ...]
     ceiling: NDArray[np.integer]
 
 
@@ -124,6 +128,10 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
         key = pool.item_keys[layout.item[layout.target_slot[row], query]]
         shown[query][key] = min(int(best[row]), shown[query].get(key, ABSENT))
     golden = replay.golden.queries
+    unreachable = tuple(
+        tuple(key for key in q.expected if key not in keys)
+        for keys, q in zip(shown, golden, strict=True)
+    )
     return JudgingPool(
         box=box,
         limit=base.limit,
@@ -132,10 +140,8 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
             tuple(key for key in keys if key not in q.expected and key not in q.judged)
             for keys, q in zip(shown, golden, strict=True)
         ),
-        unreachable=tuple(
-            tuple(key for key in q.expected if key not in keys)
-            for keys, q in zip(shown, golden, strict=True)
-        ),
+        unreachable=unreachable,
+        absent=tuple(_absent(replay, query, keys) for query, keys in enumerate(unreachable)),
         ceiling=np.array(
             [
                 min((keys[key] for key in q.expected if key in keys), default=0)
@@ -143,6 +149,14 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
             ]
         ),
     )
+
+
+def _absent(replay: Replay, query: int, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Return those keys of a question that no channel of the pool holds."""
+    if not keys:
+        return ()
+    found = {row.key for rows in replay.pool.candidates(query).rows.values() for row in rows}
+    return tuple(key for key in keys if key not in found)
 
 
 def _with_every_row(layout: Layout) -> Layout:

@@ -29,13 +29,14 @@ class Knob:
     """One tunable.
 
     ``null`` is the word for the value ``None`` and ``zero`` the word for 0, where the knob has one.
-    ``domain`` completes the sentence "must be ...".
+    ``domain`` completes the sentence "must be ..."; ``most`` bounds an integer besides.
     """
 
     name: str
     domain: str
     contains: Callable[[float], bool]
     integer: bool = False
+    most: int | None = None
     null: str | None = None
     zero: str | None = None
     log_scale: bool = False
@@ -64,6 +65,8 @@ class Knob:
             return None
         if isinstance(raw, bool) or not isinstance(raw, int | float):
             raise self._refuse(typed)
+        if self.most is not None and raw > self.most:
+            raise ValueError(f"must be at most {self.most}, got {_shown(typed)}.")
         try:
             number = float(raw)
         except OverflowError:
@@ -140,8 +143,9 @@ KNOBS: Mapping[str, Knob] = MappingProxyType(
             Knob(
                 "rrf_k",
                 "an integer of at least 1",
-                lambda number: 1 <= number <= 2**53,
+                lambda number: number >= 1,
                 integer=True,
+                most=2**53,
                 log_scale=True,
                 label="rrf_k",
             ),
@@ -157,16 +161,18 @@ KNOBS: Mapping[str, Knob] = MappingProxyType(
             Knob(
                 "limit",
                 "an integer of at least 1",
-                lambda number: 1 <= number <= 2**31 - 1,
+                lambda number: number >= 1,
                 integer=True,
+                most=2**31 - 1,
                 label="limit",
                 unit="rows",
             ),
             Knob(
                 "depth",
                 "`limit` or an integer of at least 1",
-                lambda number: 1 <= number <= 2**31 - 1,
+                lambda number: number >= 1,
                 integer=True,
+                most=2**31 - 1,
                 null="limit",
                 label="depth",
                 unit="rows per channel and store",

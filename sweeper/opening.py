@@ -19,7 +19,7 @@ from sweeper.config import Config
 from sweeper.corpus import Corpus, parse_instant
 from sweeper.engines import open_engine
 from sweeper.engines.base import Engine
-from sweeper.errors import InputError, Problems, did_you_mean
+from sweeper.errors import InputError
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet
 from sweeper.poolfile import read_pool, write_pool
@@ -121,7 +121,7 @@ def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[Open
         if first is not None:
             found = opened(first)
             stack.callback(found.engine.close)
-        _check_channels(config, found.engine)
+        config.check_channels(found.engine.channels)
         yield found
 
 
@@ -152,19 +152,6 @@ def read_inputs(config: Config) -> Inputs:
     )
     config.check_figures(golden)
     return Inputs(config, golden, corpus)
-
-
-def _check_channels(config: Config, engine: Engine) -> None:
-    named = [*config.current.weights]
-    named += [n.removeprefix("weights.") for n in config.space.choices if n.startswith("weights.")]
-    problems = Problems(config.path)
-    for channel in dict.fromkeys(named):
-        if channel not in engine.channels:
-            hint = did_you_mean(channel, engine.channels)
-            problems.add(
-                f'the engine has no channel "{channel}". {hint}', where=f"weights.{channel}"
-            )
-    problems.raise_if_any()
 
 
 def spec_hash(content: Any) -> str:

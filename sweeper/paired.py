@@ -161,7 +161,7 @@ def questions_to_resolve(
     Returns
     -------
     int or None
-        ``None`` where no question differs, so that nothing is known of the spread.
+        ``None`` where the differences have no spread, so that nothing is known of it.
 
     References
     ----------

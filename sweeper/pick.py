@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeper.compare import Tally, tally
 from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
-from sweeper.errors import InfeasibleError
+from sweeper.errors import InfeasibleError, InputError
 from sweeper.exact import exact_curve
 from sweeper.expiry import expiry_of
 from sweeper.golden import OVERALL
@@ -18,6 +18,7 @@ from sweeper.intervals import Interval95, mean_interval
 from sweeper.knobs import Settings
 from sweeper.margins import Flip, Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
+from sweeper.pools import FloatArray
 from sweeper.recommend import (
     Choice,
     CrossValidated,
@@ -28,6 +29,7 @@ from sweeper.recommend import (
     distances,
     scores_of,
 )
+from sweeper.replay import Replay
 from sweeper.results import Results
 from sweeper.ties import tie_bounds
 
@@ -74,8 +76,11 @@ class Answer:
     flips
         Knob to its nearest harmful change.
     fails_after_days, fails
-        When, as content ages unchanged, a constraint or the gain is first lost within the horizon,
-        and which; ``None`` if it holds.
+        When, as content ages unchanged, a constraint that holds today or the gain is first lost
+        within the horizon, and which; ``None`` if it holds.
+    known_days
+        Days up to which every day is known; between them and the horizon scores underflow, and only
+        the horizon itself was replayed.
     """
 
     trial: int
@@ -90,6 +95,7 @@ class Answer:
     flips: Mapping[str, Flip]
     fails_after_days: float | None
     fails: str | None
+    known_days: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +191,8 @@ def pick(
 
     Raises
     ------
+    InputError
+        If no question has an objective's or a constraint's figure.
     InfeasibleError
         If no trial meets the constraints; it names the one that binds and the nearest trials.
     """
@@ -195,6 +203,9 @@ def pick(
     current = results.trial("current")
     settings = results.settings
     scores = scores_of(results.replay, settings, results.metrics)
+    for address in [item.address for item in wanted] + [item.address for item in bounds]:
+        if not len(scores.rows(address)[1]):
+            raise InputError(f"{address}: no question has this figure.")
     far = distances(settings, settings[current])
     preference = [(-_length(item), far[n], float(n)) for n, item in enumerate(settings)]
     choice = choose(scores, wanted, bounds, current=current, preference=preference, seed=seed)
@@ -291,7 +302,7 @@ class _Describer:
         margins = {name: self._margins(settings, name) for name in _REFINED}
         bounds = tie_bounds(results.replay, settings, results.metrics)
         place = _place(bounds.groups, results, first.address)
-        fails = self._fails(settings)
+        fails, known_days = self._fails(settings)
         return Answer(
             trial=trial,
             settings=settings,
@@ -305,6 +316,7 @@ class _Describer:
             flips={n: m.nearest for n, m in margins.items() if m.nearest is not None},
             fails_after_days=fails[0] if fails else None,
             fails=fails[1] if fails else None,
+            known_days=known_days,
         )
 
     def _interval(self, gain: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Interval95 | None:
@@ -342,31 +354,46 @@ class _Describer:
         values = (metric.values(positions) for metric in self.results.metrics)
         return all(np.array_equal(value[0], value[1]) for value in values)
 
-    def _fails(self, settings: Settings) -> tuple[float, str] | None:
-        """Return when, within the horizon, a constraint or the gain is lost, and which."""
-        results, first = self.results, self.objectives[0]
+    def _fails(self, settings: Settings) -> tuple[tuple[float, str] | None, float]:
+        """Return when, within the horizon, what holds today is lost, and what; and the days known.
+
+        Where scores underflow before the horizon, the horizon itself is replayed.
+        """
+        results = self.results
         today = results.settings[self.current]
         mine, theirs = (
             expiry_of(results.replay, item, results.metrics) for item in (settings, today)
         )
-
-        def gain(days: float) -> float:
-            place = _place(mine.groups, results, first.address)
-            return first.gain(float(mine.at(days)[place])) - first.gain(
-                float(theirs.at(days)[place])
-            )
-
-        gains = gain(0.0) > _ROUNDING
+        held = self._held(mine.at(0.0), theirs.at(0.0))
+        until = max(0.0, min(mine.until, theirs.until))
         days = np.unique(np.concatenate([mine.edges, theirs.edges]))
-        for day in days[days <= self.horizon_days].tolist():
-            for constraint in self.constraints:
-                place = _place(mine.groups, results, constraint.address)
-                own, other = float(mine.at(day)[place]), float(theirs.at(day)[place])
-                if not constraint.holds(own, other):
-                    return day, constraint.text
-            if gains and gain(day) <= _ROUNDING:
-                return day, f"no gain in {first.address} over the current setting"
-        return None
+        for day in days[(days <= self.horizon_days) & (days < until)].tolist():
+            now = self._held(mine.at(day), theirs.at(day))
+            lost = [text for text in held if text not in now]
+            if lost:
+                return (day, lost[0]), min(until, self.horizon_days)
+        if until > self.horizon_days or not math.isfinite(self.horizon_days):
+            return None, min(until, self.horizon_days)
+        later = Replay(results.pool.at(self.horizon_days), results.golden)
+        # Two settings may differ in depth, so each is replayed by itself.
+        own, other = (later.figures([item], results.metrics).value[0] for item in (settings, today))
+        now = self._held(own, other)
+        lost = [text for text in held if text not in now]
+        return ((self.horizon_days, lost[0]) if lost else None), until
+
+    def _held(self, own: FloatArray, other: FloatArray) -> list[str]:
+        """Return which constraints a table of figures meets beside today's, and if it gains."""
+        results, first = self.results, self.objectives[0]
+        groups = [*results.replay.judgments.slices, OVERALL]
+        held = []
+        for item in self.constraints:
+            place = _place(groups, results, item.address)
+            if item.holds(float(own[place]), float(other[place])):
+                held.append(item.text)
+        place = _place(groups, results, first.address)
+        if first.gain(float(own[place])) - first.gain(float(other[place])) > _ROUNDING:
+            held.append(f"no gain in {first.address} over the current setting")
+        return held
 
 
 def _place(groups: Sequence[str], results: Results, address: str) -> tuple[int, int]:
@@ -422,9 +449,7 @@ def _why_infeasible(
     lines = ["no setting meets all constraints."]
     for number, item in enumerate(constraints):
         others = np.delete(met, number, axis=0).all(axis=0)
-        if np.isnan(figures[number]).all():
-            lines.append(f"{item.text}: no question has this figure.")
-        elif not met[number].any():
+        if not met[number].any():
             best = figures[number][int(gaps[number].argmin())]
             lines.append(f"{item.text}: binds, met by no setting; the nearest has {best:.4f}.")
         elif others.any():

@@ -110,7 +110,9 @@ def read_pool(path: str | Path) -> Pool:
         ) from error
     if text is None or table is None:
         raise InputError(
-            Problem("is a Parquet file but no captured pool. Give one from `sweep capture`.", where)
+            Problem(
+                "is a Parquet file but no captured pool. Give one that `sweep run` made.", where
+            )
         )
     try:
         header = json.loads(text)

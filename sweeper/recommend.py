@@ -321,7 +321,7 @@ def _folds(slice_of: NDArray[np.intp], n_folds: int, rng: np.random.Generator) -
 
 
 def pareto_front(gains: FloatArray, preference: Sequence[tuple[float, ...]]) -> list[int]:
-    """Return the trials that no other trial beats in every objective.
+    """Return the trials than which no other is at least as good in all objectives, better in one.
 
     Parameters
     ----------

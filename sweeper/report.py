@@ -40,12 +40,15 @@ __all__ = [
 _FRONT_SHOWN = 20
 """Rows of a front that are printed; the frames hold all."""
 
+_LINE = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table: a title, columns, and one tuple of values per row; ``notes`` belong below it.
 
-    ``trials`` are the numbers of the trials that the rows show, where each row is one trial.
+    ``trials`` are the numbers of the trials that the rows show, where each row is one trial, and
+    ``feasible`` says which of them meet the sweep's constraints.
     """
 
     title: str
@@ -53,6 +56,7 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     notes: tuple[str, ...] = ()
     trials: tuple[int, ...] = ()
+    feasible: tuple[bool, ...] = ()
 
     def markdown(self) -> str:
         """Return the table with its title and notes."""
@@ -86,15 +90,21 @@ def line_table(results: Results, name: str | None = None) -> Table:
         return Table(f"Today's settings{held}", (first, *figures), tuple(rows), notes)
     own, current = knob(name), today.get(name)
 
+    feasible = _feasible(results, numbers)
+    values = [results.settings[number].get(name) for number in numbers]
+    breaking = {value for value, fine in zip(values, feasible, strict=True) if not fine}
+
     def marked(value: Any) -> str:
-        return own.format(value) + (" (current)" if value == current else "")
+        star = "*" if value in breaking else ""
+        return own.format(value) + star + (" (current)" if value == current else "")
 
     return Table(
         f"By {own.label}{held}",
         (Column(_heading(name), "right", marked, key=name), *figures),
-        tuple((results.settings[number].get(name), *wide[number]) for number in numbers),
-        notes,
+        tuple((value, *wide[number]) for value, number in zip(values, numbers, strict=True)),
+        (*_broken_note(results, feasible), *notes),
         tuple(numbers),
+        feasible,
     )
 
 
@@ -286,6 +296,8 @@ def _settings_table(
     names = results.varied_knobs
     wide = results.wide(addresses).to_numpy().tolist()
     current = results.trial("current")
+    feasible = _feasible(results, numbers)
+    breaking = frozenset(n for n, fine in zip(numbers, feasible, strict=True) if not fine)
     rows = []
     for number, score in zip(numbers, tallies(results, numbers), strict=True):
         values = [results.settings[number].get(name) for name in names]
@@ -293,20 +305,38 @@ def _settings_table(
     return Table(
         title,
         (
-            Column("trial", "left", partial(_trial_text, current), key="trial"),
+            Column("trial", "left", partial(_trial_text, current, breaking), key="trial"),
             *(Column(_heading(n), "right", knob(n).format, key=n) for n in names),
             *_figure_columns(addresses),
             Column("better", "right"),
             Column("worse", "right"),
         ),
         tuple(rows),
-        tuple(notes),
+        (*_broken_note(results, feasible), *notes),
         tuple(numbers),
+        feasible,
     )
 
 
-def _trial_text(current: int, number: int) -> str:
-    return f"#{number} (current)" if number == current else f"#{number}"
+def _feasible(results: Results, numbers: Sequence[int]) -> tuple[bool, ...]:
+    meets = results.trials["feasible"].tolist()
+    return tuple(bool(meets[number]) for number in numbers)
+
+
+def _broken_note(results: Results, feasible: Sequence[bool]) -> tuple[str, ...]:
+    """Say what the star means, where some row has it; on a line of at most 80 columns."""
+    if all(feasible):
+        return ()
+    texts = [item.text for item in results.constraints]
+    note = f"Marked *: breaks {' or '.join(texts)}."
+    if len(note) > _LINE and len(texts) > 1:
+        note = f"Marked *: breaks a constraint; {texts[0]} is one of {len(texts)}."
+    return (note,)
+
+
+def _trial_text(current: int, breaking: frozenset[int], number: int) -> str:
+    star = "*" if number in breaking else ""
+    return f"#{number}{star} (current)" if number == current else f"#{number}{star}"
 
 
 def _table_addresses(results: Results) -> list[str]:

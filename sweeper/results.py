@@ -6,6 +6,8 @@ its trials are finished (``frames``); reading never disturbs a running sweep.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -116,7 +118,13 @@ class Results:
     @cached_property
     def golden(self) -> GoldenSet:
         """The golden set as it was when the sweep ran."""
-        return read_golden(self.folder / "golden.jsonl")
+        self._stored("golden.jsonl")
+        path = self.folder / "golden.jsonl"
+        try:
+            return read_golden(path)
+        except InputError as error:
+            reason = str(error.problems[0].message).split(". ")[0].rstrip(".")
+            raise InputError(f"{path} cannot be read ({reason}). Run the sweep again.") from error
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -411,13 +419,30 @@ class Results:
         self._table("per_query")
 
     def _table(self, name: str) -> pd.DataFrame:
-        path = self.folder / f"{name}.parquet"
+        content = self._stored(f"{name}.parquet")
         try:
-            return pd.read_parquet(path)
+            return pd.read_parquet(io.BytesIO(content))
+        except (OSError, ValueError) as error:
+            path = self.folder / f"{name}.parquet"
+            raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+
+    def _stored(self, name: str) -> bytes:
+        """Return a file's content if it is what the sweep wrote; an older manifest cannot tell."""
+        path = self.folder / name
+        try:
+            content = path.read_bytes()
         except FileNotFoundError:
             raise InputError(f"{path} is missing. Run the sweep again.") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+        files = self.manifest.get("files")
+        wanted = files.get(name) if isinstance(files, dict) else None
+        if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+            raise InputError(
+                f"{path} is damaged (it is not what the sweep wrote). Run the same `sweep run` "
+                "again to mend it."
+            )
+        return content
 
 
 def _pairs(line: pd.DataFrame) -> list[tuple[str, int]]:

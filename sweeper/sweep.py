@@ -7,6 +7,7 @@ rest and leaves the same tables.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import platform
@@ -179,26 +180,29 @@ class _Work:
                 kept.update((record["trial_id"], record) for record in records)
                 processes.add(process)
                 progress("replay", len(kept), len(self.trials))
-            self._write_tables([kept[trial.trial_id] for trial in self.trials])
+            files = self._write_tables([kept[trial.trial_id] for trial in self.trials])
             finished = datetime.now(UTC).isoformat(timespec="seconds")
             outcome = {
                 "status": "complete",
                 "finished": finished,
                 "n_processes": len(processes),
+                "files": files,
             }
             write_manifest(self.folder, {**self.manifest, **outcome})
             journal.remove()
         return len(todo), len(processes)
 
-    def _write_tables(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def _write_tables(self, records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """Write the golden set and the tables; return each file's SHA-256."""
         config, golden = self.inputs.config, self.inputs.golden
         evaluator = Evaluator(self.replay.judgments, config.metrics, 0)
         value = np.array(
             [[np.nan if v is None else v for v in record["figures"]] for record in records]
         ).reshape(len(records), len(evaluator.groups), len(config.metrics))
         figures = Figures(evaluator.groups, config.metrics, value, evaluator.n_queries)
-        write_golden(self.folder / "golden.jsonl", golden)
-        write_tables(
+        stored = self.folder / "golden.jsonl"
+        write_golden(stored, golden)
+        digests = write_tables(
             self.folder,
             self.trials,
             figures,
@@ -206,6 +210,7 @@ class _Work:
             feasible=_feasible(config, self.trials, figures),
             per_query=_kept_queries(self.inputs, self.replay, self.trials, figures),
         )
+        return {stored.name: hashlib.sha256(stored.read_bytes()).hexdigest(), **digests}
 
 
 def _records(trials: Sequence[Trial], value: FloatArray, seconds: float) -> list[dict[str, Any]]:
@@ -316,7 +321,7 @@ def _status(folder: Path) -> str | None:
 
 
 def _finished(folder: Path) -> Results | None:
-    """Return a finished sweep whose tables are all there and can be read."""
+    """Return a finished sweep whose files are all there, as it wrote them."""
     try:
         results = Results(folder)
         results.check_tables()
@@ -351,7 +356,7 @@ def _changes(folder: Path, spec: dict[str, Any]) -> list[str]:
     before = read_manifest(latest)["spec"]
     parts = [name for name in ("golden", "corpus", "engine") if before.get(name) != spec[name]]
     old, new = before.get("config", {}), spec["config"]
-    parts += [key for key in new if old.get(key) != new[key]]
+    parts += [key for key in new if old.get(key) != new[key] and key not in parts]
     if not parts:
         return [f"new sweep {folder.name}; it repeats {latest.name}."]
     return [f"new sweep {folder.name}; changed since {latest.name}: {', '.join(parts)}."]

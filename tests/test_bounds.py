@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sweeper.bounds import expiry_table, judging_of, judging_table, labels_table, ties_table
@@ -87,3 +89,21 @@ def test_labels_are_complete(results: Results) -> None:
     for number, query in enumerate(results.golden.queries):
         for key in pool.unjudged[number]:
             assert (query.query_id, key) in unjudged
+
+
+def test_what_the_ranges_do_not_show_is_told_apart_from_what_no_channel_holds(
+    results: Results,
+) -> None:
+    base = results.settings[results.trial("current")]
+    pool = judging_of(results, base)
+    none: tuple[tuple[str, ...], ...] = ((),) * (len(results.golden) - 2)
+    pool = replace(pool, unreachable=(("a",), ("b",), *none), absent=((), ("b",), *none))
+    notes = judging_table(results, base, pool).notes
+    first, second = (query.query_id for query in results.golden.queries[:2])
+    assert (
+        "2 expected documents are shown by no rrf_k, floor or half-life in these ranges, at limit "
+        f"{base.limit}: {first}: a, {second}: b."
+    ) in notes
+    assert (
+        f"1 of them are in no channel at the pool's depth; mend retrieval, not knobs: {second}: b."
+    ) in notes

@@ -182,6 +182,47 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
         assert done.stderr in {b"141\n", b"0\n"}, arguments
 
 
+def _in_bash(line: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "-c", line.replace("sweep", f"{sys.executable} -m sweeper", 1)],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize(
+    "arguments", ["cost --multiplier 0.87", "cost --multiplier 0.87 --json", "--version", "--help"]
+)
+def test_output_that_a_full_disk_refuses_is_one_line_and_exit_4(arguments: str) -> None:
+    done = _in_bash(f"sweep -q {arguments} > /dev/full")
+    assert done.stderr == b"the output could not be written (No space left on device).\n"
+    assert done.returncode == 4
+    assert _in_bash(f"sweep -q {arguments} > /dev/full 2> /dev/full").returncode == 4
+    assert _in_bash(f"sweep -q {arguments} > /dev/full 2>&-").returncode == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no bash")
+@pytest.mark.parametrize(
+    "arguments", ["cost --multiplier 0.87", "cost --multiplier 0.87 --json", "--version"]
+)
+def test_a_closed_output_is_one_line_and_exit_4(arguments: str) -> None:
+    done = _in_bash(f"sweep -q {arguments} >&-")
+    assert done.stderr == b"the output could not be written (it is closed).\n"
+    assert done.returncode == 4
+    assert _in_bash(f"sweep -q {arguments} >&- 2>&-").returncode == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no bash")
+def test_a_closed_stderr_changes_no_exit_code() -> None:
+    for close in ("2>&-", "2> /dev/full"):
+        assert _in_bash(f"sweep cost --multiplier 0.87 {close}").returncode == 0
+        assert _in_bash(f"sweep show nothing-here {close}").returncode == 2
+        assert _in_bash(f"sweep cost --nonsense {close}").returncode == 2
+
+
 # --- printing -------------------------------------------------------------------------------------
 
 

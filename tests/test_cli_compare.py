@@ -24,11 +24,20 @@ def compare(results: Path, *words: object) -> Done:
 def test_two_trials_are_compared_per_slice_and_question(results: Path) -> None:
     done = compare(results, "recency#current", "recency#61", "--top", "3")
     assert done.exit_code == 0
-    for said in ("better", "worse", "same", "unresolvable: fewer than 6 questions differ"):
+    for said in ("better", "worse", "same", "unresolvable: under 6 differ"):
         assert said in done.stdout
     assert "A difference of 0.02 would take about" in done.stdout
     assert "Questions that moved most (90 moved)" in done.stdout
     assert len(done.stdout.split("moved)\n\n")[1].splitlines()) == 2 + 3
+
+
+def test_what_did_not_change_has_no_interval_and_the_footnote_fits_a_line(results: Path) -> None:
+    lines = compare(results, "recency#current", "recency#61").stdout.splitlines()
+    [same] = [line.split() for line in lines if line.startswith("semantic") and "recall@5" in line]
+    assert same[4:] == ["=", "-", "1.000", "same"]
+    [note] = [line for line in lines if "unclear:" in line]
+    assert note == ("p is corrected, 95% is not; unclear: p > 0.05; unresolvable: under 6 differ.")
+    assert len(note) <= 80
 
 
 def test_a_sweep_alone_means_its_current_setting(results: Path) -> None:

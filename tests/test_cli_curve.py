@@ -56,6 +56,7 @@ def test_json_names_what_is_not_promised(results: Path) -> None:
     assert document["unsettled"] == []
     assert {"plateau", "safe", "flips", "value"} <= set(document["margins"])
     assert sum(not step["exact"] for step in document["steps"]) == 1
+    assert (document["steps"][0]["low"], document["steps"][0]["high"]) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["rrf_k", "min_similarity", "weights.vector"])

@@ -80,6 +80,30 @@ def test_an_unchanged_repository_passes_and_stays_clean(repository: Path) -> Non
     assert git("status", "--porcelain", folder=repository) == ""
 
 
+def test_the_table_says_which_figures_are_gated(repository: Path) -> None:
+    said = "gated: recall@10 and mrr; other figures are reported"
+    assert said in gate().stdout.splitlines()
+    assert said not in gate("--set", "metrics=[recall@10, mrr]", "--policy", "direction").stdout
+
+
+def test_what_a_pool_was_captured_from_is_compared_and_not_todays(
+    repository: Path, tmp_path: Path
+) -> None:
+    demote(repository)
+    assert invoke("run", "sweep.yaml", "--results", tmp_path / "r", "--no-plots").exit_code == 0
+    [pool] = (tmp_path / "r/.pools").glob("*.parquet")
+    write_rows(repository / "corpus.jsonl", ENTRIES)
+    done = gate("--pool", pool, "--report-only")
+    assert done.stdout.startswith("Note: the corpus changed since the baseline.\n")
+    assert "engine changed" not in done.stdout
+
+
+def test_without_a_baseline_the_command_that_makes_one_is_named(repository: Path) -> None:
+    done = gate("--baseline", "none.json")
+    assert done.exit_code == 2
+    assert "Make it with: sweep gate CONFIG --update-baseline" in done.stderr
+
+
 def test_updating_when_nothing_changed_leaves_the_file_byte_for_byte(repository: Path) -> None:
     before = Path("baseline.json").read_bytes()
     done = gate("--update-baseline")
@@ -269,7 +293,12 @@ def test_yesterdays_candidates_are_used_only_when_named(repository: Path, tmp_pa
     [pool] = (tmp_path / "r/.pools").glob("*.parquet")
     demote(repository)
     assert gate().exit_code == 3
-    assert gate("--pool", pool).exit_code == 0
+    done = gate("--pool", pool)
+    assert (done.exit_code, "changed since" in done.stdout) == (0, False)
+    before = Path("baseline.json").read_bytes()
+    done = gate("--pool", pool, "--update-baseline")
+    assert (done.exit_code, "candidates of another corpus" in done.stderr) == (2, True)
+    assert Path("baseline.json").read_bytes() == before
     write_rows(repository / "golden.jsonl", QUESTIONS[:5])
     done = gate("--pool", pool)
     assert done.exit_code == 2

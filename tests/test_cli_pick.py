@@ -46,12 +46,22 @@ def test_a_supported_setting_is_recommended_in_words(results: Path) -> None:
         assert said in done.stdout
 
 
+def test_settings_moved_to_the_middle_name_the_trial_with_its_own_value(results: Path) -> None:
+    lines = pick(results, "recency").stdout.splitlines()
+    assert "recency_half_life_days=1800" in lines[1]
+    assert "#" not in lines[1]
+    assert lines[2] == (
+        "  from trial #33 with recency_half_life_days=1825; every answer is the same"
+    )
+
+
 def test_keep_what_you_have_is_an_answer(results: Path) -> None:
     done = pick(results, "small")
     assert done.exit_code == 0
     assert done.stdout.startswith("Keep what you have:\n  rrf_k=60 min_similarity=none")
     assert "unresolvable: at least 5 must differ for any test to say yes." in done.stdout
-    assert "Best feasible: #" in done.stdout
+    assert "Best feasible: rrf_k=" in done.stdout
+    assert "\n  trial #" in done.stdout
     assert "cannot be cross-validated" in done.stdout
 
 
@@ -139,6 +149,8 @@ def test_what_is_emitted_as_yaml_is_a_current_block(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--horizon", "-1"], "--horizon"),
+        (["--maximize", "nothing.mrr"], "nothing.mrr: no question has this figure."),
+        (["--subject-to", "nothing.mrr >= 0"], "nothing.mrr: no question has this figure."),
         (["--maximize", "entitty.mrr"], 'Did you mean "entity.mrr"?'),
         (["--subject-to", "entity.mrr is fine"], "--subject-to"),
         (["--subject-to", "entitty.mrr >= current"], 'Did you mean "entity.mrr"?'),

@@ -50,11 +50,12 @@ def test_the_document_has_a_stable_shape(config: Path, results: Path) -> None:
     assert [row["is_current"] for row in line] == [True, False, False]
     assert line[0]["trial"] == found["current"]
     assert set(line[0]) == {
-        *("trial", "is_current", "recency_half_life_days"),
+        *("trial", "is_current", "feasible", "recency_half_life_days"),
         *("fresh.mrr", "entity.mrr", "overall.mrr"),
     }
     assert set(found["front"][0]) == {
-        *("trial", "is_current", "rrf_k", "min_similarity", "recency_half_life_days"),
+        *("trial", "is_current", "feasible", "rrf_k", "min_similarity"),
+        *("recency_half_life_days",),
         *("fresh.mrr", "entity.mrr", "overall.mrr", "better", "worse"),
     }
 

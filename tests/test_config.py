@@ -558,3 +558,84 @@ def test_figures_that_the_golden_set_lacks_are_reported_with_their_lines(folder:
 def test_the_default_objective_needs_its_metric(folder: Path) -> None:
     with pytest.raises(InputError, match='"mrr" is not among this sweep'):
         load(folder, "metrics: [recall@5]\n").check_figures(GOLDEN)
+
+
+def test_a_figure_without_a_value_for_any_question_is_reported_with_its_line(folder: Path) -> None:
+    golden = GoldenSet((*GOLDEN.queries, query([], "3", "none")))
+    rest = (
+        "metrics: [mrr, abstention, returned]\n"
+        "objectives: {none.mrr: maximize, none.abstention: maximize, none.returned: minimize}\n"
+        "constraints: [entity.abstention >= 0.5, overall.abstention >= 0]\n"
+        "plots: [{x: none.mrr, y: entity.mrr}]\n"
+    )
+    with pytest.raises(InputError) as caught:
+        load(folder, rest).check_figures(golden)
+    lines = [line.removeprefix(f"{folder}/demo.yaml:") for line in str(caught.value).splitlines()]
+    assert lines == [
+        "7: objectives.none.mrr: no question of slice none has a mrr. Choose another figure.",
+        "8: constraints.0: no question of slice entity has a abstention. Choose another figure.",
+    ]
+
+
+def test_a_figure_given_by_an_override_cites_no_line_of_the_file(folder: Path) -> None:
+    config = load(folder, "objectives: {entity.mrr: maximize}\n", "objectives={nope.mrr: maximize}")
+    with pytest.raises(InputError) as caught:
+        config.check_figures(GOLDEN)
+    assert str(caught.value) == (
+        f'{folder}/demo.yaml: objectives.nope.mrr: the golden set has no slice "nope". '
+        "Choose from: entity, fresh.ness, overall. (It was given by --set.)"
+    )
+
+
+def test_a_weight_of_a_channel_that_does_not_exist_is_reported_by_its_whole_key(
+    folder: Path,
+) -> None:
+    config = load(folder, "space:\n  weights:\n    vecto: [1, 2]\n", "current.weights.nope=2")
+    with pytest.raises(InputError) as caught:
+        config.check_channels(("vector", "lexical"))
+    lines = [line.removeprefix(f"{folder}/demo.yaml:") for line in str(caught.value).splitlines()]
+    assert lines == [
+        ' current.weights.nope: the engine has no channel "nope". Choose from: vector, lexical. '
+        "(It was given by --set.)",
+        '8: space.weights.vecto: the engine has no channel "vecto". Did you mean "vector"?',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("metrics: []", "metrics: needs at least one entry."),
+        ("objectives: {}", "objectives: needs at least one entry."),
+        ("metrics: [5]", "metrics.0: must be text, got 5."),
+        ("as_of: 5", "as_of: must be text, got 5."),
+        ("limit: [1]", "limit: must be one value, got a list."),
+        ("current: {weights: {vector: [1]}}", "current.weights.vector: must be one value, got a"),
+    ],
+)
+def test_a_wrong_shape_is_said_in_our_words(folder: Path, rest: str, message: str) -> None:
+    (found,) = refusals(folder, f"{rest}\n")
+    assert found.startswith(f"demo.yaml:{N_HEAD + 1}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("5", "name: must be text, got 5."),
+        ("null", "name: must be text, got null."),
+        ("true", "name: must be text, got true."),
+        ("a" * 101, "name: may have at most 100 characters, got 'aaa"),
+    ],
+)
+def test_a_name_that_is_none_is_said_in_our_words(folder: Path, name: str, message: str) -> None:
+    (found,) = refusals(folder, "", head=HEAD.replace("name: demo", f"name: {name}"))
+    assert found.startswith(f"demo.yaml:1: {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "most"), [("rrf_k", 2**53), ("limit", 2**31 - 1), ("depth", 2**31 - 1)]
+)
+def test_an_integer_that_is_too_large_is_refused_with_the_largest(
+    folder: Path, key: str, most: int
+) -> None:
+    (found,) = refusals(folder, f"current: {{{key}: 1{'0' * 21}}}\n")
+    assert f"current.{key}: must be at most {most}, got 1{'0' * 21}." in found

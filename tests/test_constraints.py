@@ -109,3 +109,9 @@ def test_a_constraint_compares_equal_by_content() -> None:
     assert parse_constraint("overall.mrr >= 0.50") == Constraint(
         "overall.mrr >= 0.50", "overall.mrr", ">=", 0.5, relative=False
     )
+
+
+@pytest.mark.parametrize("sign", ["=>", "=<"])
+def test_a_sign_the_wrong_way_round_is_pointed_at(sign: str) -> None:
+    with pytest.raises(ValueError, match=f"write {sign[::-1]} instead of {sign}"):
+        parse_constraint(f"overall.mrr {sign} 0.5")

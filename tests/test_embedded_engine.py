@@ -503,3 +503,17 @@ def test_a_repeated_word_weighs_once() -> None:
     once, twice = index.expressions(["alpha beta", "alpha beta ALPHA alpha."])
     index.close()
     assert once == twice
+
+
+def test_an_index_that_failed_is_built_again_when_it_is_asked_again() -> None:
+    class Late(Slow):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            if self.n_texts == 0:
+                self.n_texts = 1
+                raise EngineError("not yet")
+            return super().embed(texts)
+
+    with _engine(embedder=Late()) as engine:
+        with pytest.raises(EngineError, match="not yet"):
+            engine.candidates([_query("pump")], 5)
+        assert len(engine.candidates([_query("pump")], 5)) == 1

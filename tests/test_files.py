@@ -59,7 +59,16 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no device files")
 def test_an_endless_device_is_refused_before_it_is_read() -> None:
-    assert refusal("/dev/zero") == "/dev/zero: is a device, not a file. Give a file."
+    assert refusal("/dev/zero") == (
+        "/dev/zero: is not a regular file but a pipe, socket or device. Give a file."
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
+def test_a_pipe_that_nobody_writes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    os.mkfifo(path)
+    assert "is not a regular file" in refusal(path)
 
 
 def test_a_path_that_no_system_takes_is_refused() -> None:

@@ -116,3 +116,24 @@ def test_extreme_skew_raises_no_warning() -> None:
         warnings.simplefilter("error")
         low, high = bca([np.array([0.0] * 199 + [1.0])], seed=1)
     assert 0 <= low < high < 0.1
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
+def test_equal_values_have_the_bound_that_sampling_would_give_in_the_limit(value: float) -> None:
+    share = 0.025 ** (1 / 7)
+    low, high = bounded_mean(np.full(7, value), seed=1)
+    assert (low, high) == pytest.approx((value * share, 1 - (1 - value) * share))
+    near = np.full(7, value)
+    near[0] += 1e-9 if value < 1 else -1e-9
+    assert bounded_mean(near, seed=1) == pytest.approx((low, high), abs=0.01)
+
+
+def test_many_equal_or_two_valued_strata_need_little_memory() -> None:
+    import tracemalloc
+
+    tracemalloc.start()
+    bounded_mean(np.full(1_000_000, 0.5), seed=1)
+    bounded_mean(np.repeat([0.25, 0.5], 2000), seed=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200e6

@@ -38,6 +38,7 @@ def test_a_document_that_only_a_value_between_the_listed_ones_shows_is_found() -
     ends = judging_pool(replay, base, box((1, 1), half_lives=(7.0, 7.0)))
     assert ends.shown[0] == {"x": 1, "d": 1}
     assert ends.unreachable[0] == ("m",)
+    assert ends.absent[0] == (), "a channel holds it: another knob may show it"
     # Between 20 / log2(4/3) and 380 / log2(3/2) days m stands first.
     between = judging_pool(replay, base, box((1, 1), half_lives=(7.0, 1e5)))
     assert between.shown[0] == {"x": 1, "m": 1, "d": 1}
@@ -67,7 +68,7 @@ def test_what_to_label_leaves_out_expected_and_judged_documents() -> None:
 def test_an_expected_document_that_no_channel_holds_is_unreachable() -> None:
     replay = Replay(pool_of(found(documents("ab"))), GoldenSet((query(["b", "z"]),)))
     found_pool = judging_pool(replay, Settings(), box())
-    assert found_pool.unreachable == (("z",),)
+    assert found_pool.unreachable == found_pool.absent == (("z",),)
     assert found_pool.ceiling.tolist() == [2]
 
 

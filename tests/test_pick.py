@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sweeper.config import load_config
 from sweeper.constraints import Objective, parse_constraint
-from sweeper.errors import InfeasibleError
-from sweeper.expiry import expiry_of
-from sweeper.pick import default_constraints, pick
+from sweeper.errors import InfeasibleError, InputError
+from sweeper.expiry import Expiry, expiry_of
+from sweeper.pick import Answer, default_constraints, pick
 from sweeper.recommend import scores_of
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
@@ -196,6 +198,43 @@ def test_a_pick_that_ages_out_of_its_constraints_says_when(bundled: Results) -> 
     assert sooner.chosen.fails_after_days is None
 
 
+def test_a_horizon_beyond_what_is_known_is_replayed(
+    bundled: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(days: float) -> Answer:
+        return pick(bundled, constraints=[], policy="best", horizon_days=days).best
+
+    exact = answer(200.0)
+    assert exact.known_days == 200
+    assert exact.fails_after_days is not None
+    assert 100 < exact.fails_after_days < 200
+
+    def known_for_100_days(*words: Any) -> Expiry:
+        return replace(expiry_of(*words), until=100.0)
+
+    monkeypatch.setattr("sweeper.pick.expiry_of", known_for_100_days)
+    beyond = answer(200.0)
+    assert (beyond.known_days, beyond.fails_after_days) == (100, 200)
+    assert beyond.fails == exact.fails
+    within = answer(102.0)
+    assert (within.known_days, within.fails_after_days) == (100, None)
+
+
+def test_age_is_not_blamed_for_a_constraint_that_is_broken_today(sweep: Sweep) -> None:
+    results = sweep(
+        "current.recency_half_life_days=1000",
+        "objectives={entity.mrr: maximize}",
+        "constraints=[]",
+    )
+    today = results.settings[results.trial("current")]
+    expiry = expiry_of(results.replay, today, results.metrics)
+    later = expiry.at(float(expiry.edges[0]))[expiry.groups.index("fresh")]
+    assert later[[str(metric) for metric in expiry.metrics].index("mrr")] > 0.6
+    found = pick(results, constraints=[parse_constraint("fresh.mrr <= 0.6")], horizon_days=36_000)
+    assert (found.keep, found.broken) == (True, ("fresh.mrr <= 0.6",))
+    assert found.chosen.fails is None
+
+
 def test_nothing_feasible_names_the_constraint_that_binds_and_the_nearest(sweep: Sweep) -> None:
     results = sweep()
     bounds = [parse_constraint(text) for text in ("entity.mrr >= current", "fresh.mrr >= 1.5")]
@@ -220,8 +259,11 @@ def test_constraints_that_exclude_each_other_are_told_apart_from_impossible_ones
 
 
 def test_a_figure_without_questions_is_told(sweep: Sweep) -> None:
-    with pytest.raises(InfeasibleError, match=r"nothing\.mrr >= current: no question has this"):
-        pick(sweep(), constraints=[parse_constraint("nothing.mrr >= current")])
+    results = sweep()
+    with pytest.raises(InputError, match=r"^nothing\.mrr: no question has this figure\.$"):
+        pick(results, constraints=[parse_constraint("nothing.mrr >= current")])
+    with pytest.raises(InputError, match=r"^nothing\.mrr: no question has this figure\.$"):
+        pick(results, objectives=objective("nothing.mrr"))
 
 
 def test_to_return_less_is_an_objective_like_any_other(sweep: Sweep) -> None:

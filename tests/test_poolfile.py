@@ -156,7 +156,7 @@ def test_a_foreign_file_is_no_pool(tmp_path: Path, content: bytes) -> None:
 
 def test_a_table_that_is_no_pool_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "p")
-    with pytest.raises(InputError, match="no captured pool"):
+    with pytest.raises(InputError, match=r"no captured pool\. Give one that `sweep run` made"):
         read_pool(tmp_path / "p")
 
 

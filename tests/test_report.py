@@ -136,3 +136,16 @@ def test_file_names_are_plain_and_distinct() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,110}", stem) for stem in stems)
     assert len(set(stems) - {file_stem("curve", "a_b")}) >= len(odd) - 2
     assert file_stem("tradeoff", "entity.recall@10") == "tradeoff_entity.recall-10"
+
+
+def test_settings_that_break_a_constraint_are_marked(folder: Path) -> None:
+    config = load_config(folder / "sweep.yaml", ["constraints=[fresh.mrr >= 0.7]"])
+    results = run_sweep(config, root=folder / "marked").results
+    fine = results.trials["feasible"].tolist()
+    assert not all(fine)
+    for table in (line_table(results), front_table(results), top_table(results, 100)):
+        assert table.feasible == tuple(fine[number] for number in table.trials)
+        stars = ["*" in table.columns[0].text(row[0]) for row in table.rows]
+        assert stars == [not meets for meets in table.feasible]
+        said = "Marked *: breaks fresh.mrr >= 0.7." in table.notes
+        assert said == any(stars)

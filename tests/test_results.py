@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -247,16 +249,55 @@ def test_feasible_trials_meet_the_constraint(results: Results) -> None:
 
 
 def test_a_table_that_is_gone_is_named(root: Path, tmp_path: Path) -> None:
-    import shutil
-
     folder = tmp_path / "small" / "copy"
     shutil.copytree(load("small", root=root).folder, folder)
     (folder / "figures.parquet").unlink()
     (folder / "trials.parquet").write_bytes(b"rubbish")
     with pytest.raises(InputError, match=r"figures.parquet is missing. Run the sweep again"):
         _ = Results(folder).figures
-    with pytest.raises(InputError, match=r"trials.parquet cannot be read .* Run the sweep again"):
+    with pytest.raises(InputError, match=r"trials.parquet is damaged .* Run the same `sweep run`"):
         _ = Results(folder).trials
+
+
+@pytest.fixture
+def copied(root: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "small" / "copy"
+    shutil.copytree(load("small", root=root).folder, folder)
+    return folder
+
+
+def _forget_digests(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    del manifest["files"]
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def test_a_table_that_was_changed_but_can_be_read_is_damaged(copied: Path) -> None:
+    table = pd.read_parquet(copied / "figures.parquet")
+    table["value"] = 1.0
+    table.to_parquet(copied / "figures.parquet", index=False)
+    with pytest.raises(InputError, match=r"figures.parquet is damaged \(it is not what the sweep"):
+        _ = Results(copied).figures
+    _forget_digests(copied)
+    assert (Results(copied).figures["value"] == 1).all(), "an older manifest cannot tell"
+    (copied / "figures.parquet").write_bytes(b"rubbish")
+    with pytest.raises(InputError, match=r"cannot be read .* Run the sweep again"):
+        _ = Results(copied).figures
+
+
+def test_a_stored_golden_set_that_is_gone_or_damaged_names_the_sweep(copied: Path) -> None:
+    (copied / "golden.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"golden.jsonl is damaged .* Run the same `sweep run`"):
+        _ = Results(copied).golden
+    _forget_digests(copied)
+    with pytest.raises(
+        InputError, match=r"golden.jsonl cannot be read .* Run the sweep again"
+    ) as caught:
+        _ = Results(copied).golden
+    assert "iconv" not in str(caught.value)
+    (copied / "golden.jsonl").unlink()
+    with pytest.raises(InputError, match=r"golden.jsonl is missing. Run the sweep again"):
+        _ = Results(copied).golden
 
 
 def test_plots_read_the_frames(results: Results) -> None:

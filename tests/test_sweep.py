@@ -27,6 +27,7 @@ from tests.projects import (
     leftovers,
     sweeps,
     write_project,
+    write_rows,
 )
 
 NO_AS_OF = CONFIG.replace("as_of: 2026-11-01T00:00:00Z\n", "")
@@ -212,7 +213,7 @@ def test_a_changed_spec_makes_a_new_id_and_says_what_changed(config: Config, roo
 def test_a_changed_golden_set_or_corpus_makes_a_new_id(config: Config, root: Path) -> None:
     run(config, root)
     write_project(config.path.parent, questions=QUESTIONS[:5])
-    assert any("golden" in text for text in run(config, root).notes)
+    assert any(text.endswith(": golden.") for text in run(config, root).notes)
     write_project(config.path.parent, entries=(*ENTRIES[:-1], {**ENTRIES[-1], "text": "new"}))
     assert any("corpus" in text for text in run(config, root).notes)
     assert len(sweeps(root)) == 3
@@ -231,7 +232,7 @@ def test_a_change_of_plots_or_table_makes_no_new_sweep(config: Config, root: Pat
 
 
 @pytest.mark.parametrize("name", ["trials", "figures", "per_query", "golden"])
-@pytest.mark.parametrize("how", ["deleted", "damaged"])
+@pytest.mark.parametrize("how", ["deleted", "damaged", "changed"])
 def test_a_finished_sweep_whose_table_is_gone_is_run_again(
     config: Config, root: Path, name: str, how: str
 ) -> None:
@@ -240,8 +241,12 @@ def test_a_finished_sweep_whose_table_is_gone_is_run_again(
     path = first.folder / ("golden.jsonl" if name == "golden" else f"{name}.parquet")
     if how == "deleted":
         path.unlink()
-    else:
+    elif how == "damaged":
         path.write_bytes(b"PAR1 nonsense")
+    elif name == "golden":
+        path.write_bytes(path.read_bytes().replace(b"rent of the shed", b"rent of the boat"))
+    else:
+        pd.read_parquet(path).iloc[::-1].to_parquet(path, index=False)
     again = run(config, root)
     assert again.n_run == 21
     assert_same_frames(sweeps(root / "whole")[0], again.results.folder)
@@ -597,3 +602,12 @@ def test_a_large_sweep_is_replayed_by_the_compiled_kernel_with_the_same_figures(
     compiled = run_sweep(config, root=tmp_path / "compiled").results
     assert sum(calls) == len(compiled.trials)
     pd.testing.assert_frame_equal(plain.figures, compiled.figures)
+
+
+def test_a_part_that_changed_in_the_config_and_in_its_content_is_named_once(
+    config: Config, root: Path
+) -> None:
+    first = run(config, root).results.folder.name
+    write_rows(config.path.parent / "other.jsonl", QUESTIONS[:5])
+    notes = run(changed(config, "golden=other.jsonl"), root).notes
+    assert any(text.endswith(f"changed since {first}: golden.") for text in notes)

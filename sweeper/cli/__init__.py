@@ -76,21 +76,40 @@ class SweepGroup(TyperGroup):
             return super().make_context(*args, **extra)
         except BrokenPipeError as error:  # from the help text
             raise _end_of(error) from None
+        except OSError as error:
+            raise _failed_output(error) from error
+        except SweeperError as error:
+            raise _end(error) from error
 
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            console.flush()
         except SweeperError as error:
-            logging.getLogger(__name__).debug("the error was raised here", exc_info=True)
-            console.error(str(error))
-            raise typer.Exit(error.exit_code) from error
+            raise _end(error) from error
         except KeyboardInterrupt:
             console.error("Interrupted.")
             raise  # typer exits with 130
         except BrokenPipeError as error:
             raise _end_of(error) from error
+        except OSError as error:
+            raise _failed_output(error) from error
         return result
+
+
+def _end(error: SweeperError) -> typer.Exit:
+    logging.getLogger(__name__).debug("the error was raised here", exc_info=error)
+    console.error(str(error))
+    return typer.Exit(error.exit_code)
+
+
+def _failed_output(error: OSError) -> Exception:
+    """Return what to raise: one line if our output cannot be written; the error itself is a bug."""
+    try:
+        console.flush()  # what could not be written is still waiting
+    except SweeperError as failure:
+        return _end(failure)
+    return error
 
 
 def _end_of(error: BrokenPipeError) -> Exception:
@@ -143,4 +162,13 @@ app.add_typer(importing.import_app, name="import")
 
 def main() -> None:
     """Run ``sweep`` as a shell does."""
-    app(prog_name="sweep")
+    console.hold_standard_descriptors()
+    try:
+        app(prog_name="sweep")
+    except OSError as error:
+        # Wrong usage that stderr could not take is still wrong usage.
+        code = getattr(error.__context__, "exit_code", None)
+        if code is None:
+            raise
+        console.abandon(sys.stderr)
+        sys.exit(code)

@@ -76,7 +76,7 @@ def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, te
             item.baseline,
             item.challenger,
             item.difference,
-            _range(item.interval),
+            _range(None if item.finding == "same" else item.interval),
             item.p_value,
             item.finding,
         )
@@ -131,14 +131,11 @@ def _legend(found: Comparison, group: str | None) -> list[str]:
     from sweeper.compare import RESOLVED
     from sweeper.paired import fewest_to_differ
 
-    lines = ["p: sign-flip test, corrected over all slices and metrics. unclear: p above 0.05."]
+    lines = [
+        "p is corrected, 95% is not; unclear: p > 0.05; unresolvable: under "
+        f"{fewest_to_differ()} differ."
+    ]
     shown = [item for item in found.differences if group in (None, item.slice)]
-    few = [item for item in shown if item.finding == "unresolvable"]
-    if few:
-        lines.append(
-            f"unresolvable: fewer than {fewest_to_differ()} questions differ, so no outcome can be "
-            "significant."
-        )
     needed = [item for item in shown if item.needed is not None and item.finding != "same"]
     if needed:
         least = min(needed, key=lambda item: item.needed or 0)

@@ -24,12 +24,14 @@ from typing import Annotated, Any, TextIO, TypeAlias
 import typer
 
 from sweeper.cli.documents import json_text
+from sweeper.errors import StorageError
 from sweeper.tables import Column, csv_table, decimals, markdown_table, plain
 
 __all__ = [
     "Column",
     "Quiet",
     "Verbose",
+    "abandon",
     "abandon_closed_output",
     "decimals",
     "detail",
@@ -37,6 +39,8 @@ __all__ = [
     "encodable",
     "error",
     "fits",
+    "flush",
+    "hold_standard_descriptors",
     "json_text",
     "no_color",
     "note",
@@ -109,20 +113,71 @@ def fits(text: str, encoding: str) -> bool:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write text as it is, but for what the stream cannot encode."""
-    stream.write(encodable(text, stream))
-    stream.flush()  # a closed pipe is met here, inside the command, not when Python exits
+    """Write text as it is, but for what the stream cannot encode.
+
+    Raises
+    ------
+    StorageError
+        If the stream goes to a full disk or cannot be written.
+    """
+    try:
+        stream.write(encodable(text, stream))
+        stream.flush()  # a closed pipe is met here, inside the command, not when Python exits
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon(stream)
+        raise StorageError(_unwritable(error.strerror or str(error))) from error
+
+
+def _stdout() -> TextIO:
+    """Return stdout; a shell may have closed it (``>&-``)."""
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        raise StorageError(_unwritable("it is closed"))
+    return stream
+
+
+def _unwritable(reason: str) -> str:
+    return f"the output could not be written ({reason})."
+
+
+def flush() -> None:
+    """Let what was printed reach stdout, if there is one.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+    """
+    if sys.stdout is not None:
+        write(sys.stdout, "")
+
+
+def hold_standard_descriptors() -> None:
+    """Open whichever of descriptors 0 to 2 is closed, so that no file of ours takes its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def abandon_closed_output() -> bool:
     """Return whether the reader of our output went away, and if so, stop writing to it."""
     gone = [stream for stream in (sys.stdout, sys.stderr) if _reader_is_gone(stream)]
     for stream in gone:
-        # Otherwise Python complains when it flushes for the last time.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        abandon(stream)
     return bool(gone)
+
+
+def abandon(stream: TextIO) -> None:
+    """Send a stream nowhere. Otherwise Python complains when it flushes for the last time."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor
+        number = stream.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
 
 
 def _reader_is_gone(stream: TextIO) -> bool:
@@ -135,7 +190,7 @@ def _reader_is_gone(stream: TextIO) -> bool:
 
 def emit(text: str = "") -> None:
     """Print lines of data on stdout."""
-    write(sys.stdout, plain(text, keep="\n\t") + "\n")
+    write(_stdout(), plain(text, keep="\n\t") + "\n")
 
 
 def version() -> str:
@@ -194,9 +249,10 @@ def with_verbosity(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _to_stderr(text: str) -> None:
-    # Nobody may be reading notes any more; the work goes on.
-    with contextlib.suppress(BrokenPipeError):
-        write(sys.stderr, plain(text, keep="\n\t") + "\n")
+    # Nobody may be reading notes any more, or stderr is closed; the work goes on.
+    with contextlib.suppress(BrokenPipeError, StorageError):
+        if sys.stderr is not None:
+            write(sys.stderr, plain(text, keep="\n\t") + "\n")
 
 
 def error(text: str) -> None:
@@ -238,7 +294,12 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
     callable
         ``advance(n)`` adds n.
     """
-    if _level < 0 or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if (
+        _level < 0
+        or sys.stderr is None
+        or not sys.stderr.isatty()
+        or os.environ.get("TERM") == "dumb"
+    ):
         yield lambda n: None
         return
     from rich.console import Console
@@ -285,7 +346,7 @@ def print_json(schema: str, document: Mapping[str, object]) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     if encoding != "utf8":
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=True)
-    write(sys.stdout, text + "\n")
+    write(_stdout(), text + "\n")
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -315,18 +376,19 @@ def print_table(
     markdown, csv
         Print that form instead. CSV has the values themselves, in full precision.
     """
+    stdout = _stdout()
     rows = [tuple(row) for row in rows]
     assert all(len(row) == len(columns) for row in rows), "one value per column"
     if csv:
         text = csv_table(columns, rows)
         # Into a file the values are data and stay as they are; a terminal would obey them.
-        write(sys.stdout, plain(text, keep="\r\n\t") if sys.stdout.isatty() else text)
+        write(stdout, plain(text, keep="\r\n\t") if stdout.isatty() else text)
         return
     if markdown:
         table = markdown_table(columns, rows)
     else:
         from sweeper.cli.drawing import drawn_table
 
-        table = drawn_table(columns, rows, sys.stdout)
+        table = drawn_table(columns, rows, stdout)
     heading = "" if title is None else plain(title) + "\n\n"
-    write(sys.stdout, heading + table)
+    write(stdout, heading + table)

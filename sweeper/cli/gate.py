@@ -87,6 +87,11 @@ def gate(
     with reporting() as progress:
         now = measure(loaded, chosen, pool=pool, progress=progress)
     if update_baseline:
+        if now.outdated:
+            raise InputError(
+                f"{pool}: these are the candidates of another corpus or engine. Leave --pool out "
+                "to write today's figures."
+            )
         _update(baseline, now, json=json, markdown=markdown)
         return
     verdict = judge(
@@ -217,6 +222,12 @@ def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
         title=f"Gate: {verdict.outcome} ({verdict.policy})",
         markdown=markdown,
     )
+    from sweeper.baseline import GATED
+
+    if any(item.metric not in GATED for item in verdict.lines):
+        console.emit(
+            ("\n" if markdown else "") + f"gated: {' and '.join(GATED)}; other figures are reported"
+        )
     if verdict.lost:
         console.emit()
     bullet = "- " if markdown else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -204,8 +205,7 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
     chosen = answer.chosen
     console.emit(_headline(answer))
     console.emit(f"  {chosen.settings.text}")
-    if chosen.settings != found.settings[chosen.trial]:
-        console.emit(f"  (#{chosen.trial} at the middle of its plateaus; every answer is the same)")
+    console.emit(f"  {_origin(found, chosen)}")
     for text in answer.broken:
         console.emit(f"What runs today does not meet {text}.")
     shown = [("best feasible", answer.best)]
@@ -228,12 +228,25 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
     )
     for name, item in shown:
         console.emit()
-        console.emit(f"{name[0].upper()}{name[1:]}: #{item.trial} {item.settings.text}")
+        console.emit(f"{name[0].upper()}{name[1:]}: {item.settings.text}")
+        console.emit(f"  {_origin(found, item)}")
         for line in _sentences(answer, item):
             console.emit(f"  {line}")
     console.emit()
     for line in _validation(answer):
         console.emit(line)
+
+
+def _origin(found: Results, item: Answer) -> str:
+    """Name the trial that settings came from, with its own values where they were moved."""
+    from sweeper.knobs import knob
+
+    own = found.settings[item.trial]
+    moved = [name for name in own.as_dict() if own.get(name) != item.settings.get(name)]
+    if not moved:
+        return f"trial #{item.trial}"
+    values = ", ".join(f"{name}={knob(name).format(own.get(name))}" for name in moved)
+    return f"from trial #{item.trial} with {values}; every answer is the same"
 
 
 def _headline(answer: Pick) -> str:
@@ -282,8 +295,19 @@ def _sentences(answer: Pick, item: Answer) -> list[str]:
             behind = f" behind {flip.other_id}" if flip.other_id else ""
             text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
         lines.append(text + ".")
-    if item.fails_after_days is None:
-        lines.append(f"as content ages unchanged, it holds for {answer.horizon_days:g} days.")
+    known, horizon = item.known_days, answer.horizon_days
+    if item.fails_after_days is None and known >= horizon:
+        lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
+    elif item.fails_after_days is None:
+        lines.append(
+            f"as content ages unchanged, it holds for {known:.1f} days (known to there)"
+            + (f", and on day {horizon:g}." if math.isfinite(horizon) else ".")
+        )
+    elif item.fails_after_days > known:
+        lines.append(
+            f"as content ages unchanged, it holds for {known:.1f} days (known to there), but not "
+            f"on day {horizon:g}: {item.fails}."
+        )
     else:
         lines.append(
             f"as content ages unchanged, it fails after {item.fails_after_days:.1f} days: "
@@ -331,6 +355,7 @@ def _document(found: Results, answer: Pick) -> dict[str, object]:
             "nearest_losses": item.flips,
             "fails_after_days": item.fails_after_days,
             "fails": item.fails,
+            "known_days": item.known_days,
         }
 
     return {

@@ -154,7 +154,12 @@ def table_document(table: Table, current: int) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [dict(zip(keys, row, strict=True)) for row in table.rows]
     if not table.trials:
         return rows
+    if not table.feasible:
+        return [
+            {"trial": number, "is_current": number == current, **row}
+            for number, row in zip(table.trials, rows, strict=True)
+        ]
     return [
-        {"trial": number, "is_current": number == current, **row}
-        for number, row in zip(table.trials, rows, strict=True)
+        {"trial": number, "is_current": number == current, "feasible": fine, **row}
+        for number, fine, row in zip(table.trials, table.feasible, rows, strict=True)
     ]

@@ -44,7 +44,7 @@ def show(
     ] = None,
     judging: Annotated[
         bool,
-        typer.Option("--judging", help="Ceilings, what to label, and what no setting can find."),
+        typer.Option("--judging", help="Ceilings, what to label, what the ranges cannot show."),
     ] = False,
     results: ResultsFolder = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

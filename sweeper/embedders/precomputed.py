@@ -44,6 +44,8 @@ class PrecomputedEmbedder:
         reader = readers.get(self._path.suffix.lower())
         if reader is None:
             raise self._refuse(f"cannot be read as vectors. {_REMEDY}")
+        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):
+            raise self._refuse("is not a regular file but a pipe, socket or device. Give a file.")
         try:
             with self._path.open("rb") as handle:
                 digest = hashlib.file_digest(handle, "sha256").hexdigest()

@@ -7,6 +7,7 @@ Vector channel: exact cosine over numpy (``dense``). Lexical channel: BM25 of SQ
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sqlite3
 import sys
@@ -116,16 +117,23 @@ class EmbeddedEngine:
 
     def _index(self) -> LexicalIndex:
         """Build both indexes at first use: a sweep whose pool is kept never needs them."""
-        if self._lexical is None:
-            self._lexical = LexicalIndex((item.text for item in self._items), match=self._match)
+        if self._lexical is not None:
+            return self._lexical
+        with contextlib.ExitStack() as undo:  # all of it or nothing: a failure may be asked again
+            lexical = LexicalIndex((item.text for item in self._items), match=self._match)
+            undo.callback(lexical.close)
+            dense: dict[Store, DenseIndex] = {}
             for store in STORES:
-                self._dense[store] = DenseIndex(
+                dense[store] = DenseIndex(
                     [item.text for item in self._items[self._range(store)]],
                     self._embedder,
                     folder=self._folder,
                     memory_map_bytes=self._memory_map_bytes,
                 )
-        return self._lexical
+                undo.callback(dense[store].close)
+            undo.pop_all()
+        self._dense, self._lexical = dense, lexical
+        return lexical
 
     def __enter__(self) -> EmbeddedEngine:
         return self
