@@ -415,14 +415,12 @@ def _plots(results: Results) -> Iterator[tuple[str, str, Callable[[], Axes]]]:
     name = results.manifest["table"]["knob"]
     first = results.objectives[0].address
     if name is not None and len(results.line(name)) > 1:
-        metrics = dict.fromkeys(item.address.rpartition(".")[2] for item in results.objectives)
-        for metric in metrics:
-            caption = f"{metric} along {knob(name).label}"
-            yield (
-                caption,
-                file_stem("curve", name, metric),
-                partial(results.plot_knob_curve, metric, name=name),
-            )
+        metric = first.rpartition(".")[2]
+        yield (
+            f"{metric} along {knob(name).label}",
+            file_stem("curve", name, metric),
+            partial(results.plot_knob_curve, metric, name=name),
+        )
     counts = {n: len(results.line(n)) for n in results.varied_knobs}
     widest = sorted((n for n in counts if counts[n] > 1), key=lambda n: -counts[n])[:2]
     if len(widest) == 2:
