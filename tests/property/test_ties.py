@@ -27,6 +27,7 @@ METRICS = (
     *parse_metrics(["ndcg@3", "ap", "abstention", "returned"]),
 )
 MOST_TRIED = 3000
+PROMISED = 5000  # channel orders of one question up to which the bounds are exact
 
 
 def orders_within(rows: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
@@ -84,6 +85,9 @@ def brute_bounds(
             for _, group in itertools.groupby(rows, key=lambda row: row.value):
                 size *= math.factorial(len(list(group)))
     if size > MOST_TRIED:
+        return None
+    # Ties across stores multiply the orders; beyond what is promised, bounds may be outer ones.
+    if math.prod(len(channel_orders(query, name, choice)) for name in active) > PROMISED:
         return None
     seen: set[tuple[str, ...]] = set()
     for ranking in rankings(query, choice, active):
