@@ -81,9 +81,9 @@ lock: setup ## rewrite the lock files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		pyproject.toml requirements/build.in -o requirements/core.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
-		--extra fast --extra http --group dev pyproject.toml requirements/build.in -o requirements/dev.txt
+		--extra fast --extra http --extra postgres --extra dask --group dev pyproject.toml requirements/build.in -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
-		--extra fast --extra http --group dev --group benchmark pyproject.toml \
+		--extra fast --extra http --extra postgres --extra dask --group dev --group benchmark pyproject.toml \
 		requirements/build.in -o requirements/benchmarks.txt
 
 docs: setup ## rewrite the generated pages under docs/

@@ -60,7 +60,7 @@ class Baseline:
     first_positions: Mapping[str, int] = field(default_factory=dict)
 
 
-def without_corpus(fingerprint: str | None, corpus: str) -> str | None:
+def without_corpus(fingerprint: str | None, corpus: str | None) -> str | None:
     """Return an engine's fingerprint without the corpus's digest, which changes for itself.
 
     Examples

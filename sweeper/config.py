@@ -14,23 +14,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sweeper.config_file import (
+from sweeper.config_file import ConfigFile, PlotBlock, SamplerBlock, Scalar, TableBlock
+from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
+from sweeper.corpus import parse_instant
+from sweeper.engine_blocks import (
     ChunkingBlock,
-    ConfigFile,
     EmbeddedBlock,
     HashBlock,
     LexicalBlock,
     OpenAIBlock,
-    PlotBlock,
     PrecomputedBlock,
-    SamplerBlock,
-    Scalar,
     SentenceTransformersBlock,
     SourceBlock,
-    TableBlock,
 )
-from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
-from sweeper.corpus import parse_instant
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
@@ -112,8 +108,9 @@ class Config:
         return SourceBlock(path=source) if isinstance(source, str) else source
 
     @property
-    def corpus(self) -> SourceBlock:
-        source = self.file.engine.corpus
+    def corpus(self) -> SourceBlock | None:
+        """Where the corpus is, if the engine is given one."""
+        source: str | SourceBlock | None = getattr(self.file.engine, "corpus", None)
         return SourceBlock(path=source) if isinstance(source, str) else source
 
     @property

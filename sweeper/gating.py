@@ -61,7 +61,7 @@ def measure(
         tempfile.TemporaryDirectory(prefix="sweeper-gate-") as scratch,
         open_sweep(config, root=scratch) as opened,
     ):
-        golden, corpus = opened.inputs.golden, opened.inputs.corpus
+        golden, own_digest = opened.inputs.golden, opened.inputs.corpus_digest
         today = opened.engine.fingerprint
         captured = read_pool(pool) if pool is not None else opened.pool(progress=progress)[0]
     if captured.query_ids != golden.query_ids:
@@ -75,7 +75,7 @@ def measure(
             "in the config's current settings."
         )
     fingerprint = today if pool is None else captured.provenance.get("fingerprint")
-    digest = _corpus_of(fingerprint, today, corpus.digest)
+    digest = _corpus_of(fingerprint, today, own_digest)
     replay = Replay(captured, golden)
     metrics = parse_metrics([*map(str, config.metrics), *GATED])
     figures = replay.figures([settings], metrics)
@@ -119,8 +119,10 @@ def measure(
     )
 
 
-def _corpus_of(fingerprint: str | None, today: str | None, digest: str) -> str:
+def _corpus_of(fingerprint: str | None, today: str | None, digest: str | None) -> str | None:
     """Return the corpus's digest in a fingerprint; today's where it names none."""
+    if digest is None:
+        return None
     names = [part.split("=")[0] for part in (today or "").split() if part.endswith(f"={digest}")]
     parts = dict(part.split("=", 1) for part in (fingerprint or "").split() if "=" in part)
     return next((parts[name] for name in names if name in parts), digest)

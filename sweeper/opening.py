@@ -46,7 +46,11 @@ class Inputs:
 
     config: Config
     golden: GoldenSet
-    corpus: Corpus
+    corpus: Corpus | None
+
+    @property
+    def corpus_digest(self) -> str | None:
+        return None if self.corpus is None else self.corpus.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class OpenSweep:
         return {
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
-            "corpus": self.inputs.corpus.digest,
+            "corpus": self.inputs.corpus_digest,
             "engine": self.engine.fingerprint,
         }
 
@@ -144,11 +148,13 @@ def read_inputs(config: Config) -> Inputs:
     InputError
         With all problems of the first file that has any.
     """
-    corpus = read_corpus(config.existing(config.corpus), fields=config.corpus.fields or None)
+    source, corpus = config.corpus, None
+    if source is not None:
+        corpus = read_corpus(config.existing(source), fields=source.fields or None)
     golden = read_golden(
         config.existing(config.golden),
         fields=config.golden.fields or None,
-        corpus_keys=corpus.keys,
+        corpus_keys=None if corpus is None else corpus.keys,
     )
     config.check_figures(golden)
     return Inputs(config, golden, corpus)

@@ -380,9 +380,9 @@ def _manifest(opened: OpenSweep, folder: Path, pool: Pool, n_trials: int) -> dic
             "slices": list(inputs.golden.slices),
         },
         "corpus": {
-            "path": config.corpus.path,
-            "digest": inputs.corpus.digest,
-            "n_entries": len(inputs.corpus),
+            "path": None if config.corpus is None else config.corpus.path,
+            "digest": inputs.corpus_digest,
+            "n_entries": 0 if inputs.corpus is None else len(inputs.corpus),
         },
         "pool": {
             "file": opened.pool_path.name,

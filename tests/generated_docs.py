@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from sweeper import config_file as config_module
+from sweeper import engine_blocks
 from sweeper.cli import app
 from sweeper.config import MAX_TRIALS, load_config
 from sweeper.constraints import parse_constraint
@@ -89,18 +90,18 @@ def table(
 
 _BLOCKS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("Top level", "", config_module.ConfigFile),
-    ("Data files", "golden, engine.corpus", config_module.SourceBlock),
-    ("Engine", "engine", config_module.EmbeddedBlock),
-    ("Embedder: hash", "engine.embedder", config_module.HashBlock),
+    ("Data files", "golden, engine.corpus", engine_blocks.SourceBlock),
+    ("Engine", "engine", engine_blocks.EmbeddedBlock),
+    ("Embedder: hash", "engine.embedder", engine_blocks.HashBlock),
     (
         "Embedder: sentence-transformers",
         "engine.embedder",
-        config_module.SentenceTransformersBlock,
+        engine_blocks.SentenceTransformersBlock,
     ),
-    ("Embedder: openai", "engine.embedder", config_module.OpenAIBlock),
-    ("Embedder: precomputed", "engine.embedder", config_module.PrecomputedBlock),
-    ("Lexical channel", "engine.lexical", config_module.LexicalBlock),
-    ("Chunking", "engine.chunking", config_module.ChunkingBlock),
+    ("Embedder: openai", "engine.embedder", engine_blocks.OpenAIBlock),
+    ("Embedder: precomputed", "engine.embedder", engine_blocks.PrecomputedBlock),
+    ("Lexical channel", "engine.lexical", engine_blocks.LexicalBlock),
+    ("Chunking", "engine.chunking", engine_blocks.ChunkingBlock),
     ("Sampler", "sampler", config_module.SamplerBlock),
     ("Plots", "plots[]", config_module.PlotBlock),
     ("Printed table", "table", config_module.TableBlock),

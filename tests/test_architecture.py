@@ -60,6 +60,7 @@ LAYERS: tuple[str, ...] = (
     "formats.io",
     "formats.soat",
     "formats",
+    "engine_blocks",
     "config_file",
     "config",
     "poolfile",

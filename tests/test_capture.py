@@ -31,6 +31,8 @@ class Fake:
 
     channels = ("vector",)
     fingerprint = "fake/1"
+    knobs = None
+    n_threads = 1
 
     def __init__(self, answer: Answer = _one_row, **provenance: Any) -> None:
         self.answer = answer

@@ -104,7 +104,7 @@ def test_a_file_in_the_place_of_an_inner_folder_is_refused_before_anything_is_wr
 def test_the_config_and_its_data_are_valid(tmp_path: Path) -> None:
     write_starter(tmp_path)
     config = load_config(tmp_path / "configs" / "recency.yaml")
-    corpus = read_corpus(config.resolve(config.corpus.path))
+    corpus = read_corpus(config.resolve(config.corpus.path if config.corpus else ""))
     golden = read_golden(config.resolve(config.golden.path), corpus_keys=corpus.keys)
     config.check_figures(golden)
     assert Counter(entry.store for entry in corpus.entries) == {"document": 16, "memory": 24}

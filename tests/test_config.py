@@ -165,7 +165,7 @@ def test_a_depth_that_equals_the_limit_stays_under_other_limits(folder: Path) ->
 def test_paths_are_relative_to_the_config(folder: Path) -> None:
     config = load(folder)
     assert config.resolve(config.golden.path) == folder / "golden.jsonl"
-    assert config.resolve(config.corpus.path) == folder / "corpus.jsonl"
+    assert config.resolve(config.corpus.path if config.corpus else "") == folder / "corpus.jsonl"
     assert config.resolve("/data/x.jsonl") == Path("/data/x.jsonl")
 
 
@@ -176,6 +176,7 @@ def test_a_missing_file_names_the_command_that_makes_it(folder: Path) -> None:
         config.existing(config.golden)
     (folder / "g.jsonl").touch()
     assert config.existing(config.golden) == folder / "g.jsonl"
+    assert config.corpus is not None
     assert config.existing(config.corpus) == folder / "corpus.jsonl"
 
 
@@ -186,6 +187,7 @@ def test_a_source_may_say_how_its_fields_are_called(folder: Path) -> None:
     config = load(folder, head=head)
     assert config.golden.path == "g.csv"
     assert config.golden.fields == {"query": "q", "expected": "gold"}
+    assert config.corpus is not None
     assert config.corpus.fields == {}
 
 

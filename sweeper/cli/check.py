@@ -94,12 +94,12 @@ def _check_config(
     trials = plan(config)
     with reporting() as progress, open_sweep(config, root=root) as opened:
         pool, _ = opened.pool(progress=progress)
-        golden, corpus = opened.inputs.golden, opened.inputs.corpus
+        golden, entries = opened.inputs.golden, opened.inputs.corpus
     facts: dict[str, object] = {
         "settings": len(trials),
         "questions": len(golden),
         "slices": len(golden.slices),
-        "entries": len(corpus),
+        **({} if entries is None else {"entries": len(entries)}),
         "captured rows": pool.n_rows,
     }
     settings = [trial.settings for trial in trials]

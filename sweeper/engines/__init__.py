@@ -13,11 +13,12 @@ from sweeper.engines.embedded import EmbeddedEngine
 if TYPE_CHECKING:
     from sweeper.config import Config
     from sweeper.embedders import Embedder
+    from sweeper.engine_blocks import Embedder as EmbedderBlock
 
-__all__ = ["EmbeddedEngine", "Engine", "open_engine"]
+__all__ = ["EmbeddedEngine", "Engine", "open_embedder", "open_engine"]
 
 
-def open_engine(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path) -> Engine:
+def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache: Path) -> Engine:
     """Open the engine of a config.
 
     Parameters
@@ -25,7 +26,7 @@ def open_engine(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path)
     config
         Its ``engine`` block is read.
     corpus
-        What the engine searches.
+        What the engine searches, where the block names it.
     as_of
         The instant from which ages are measured.
     cache
@@ -37,10 +38,11 @@ def open_engine(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path)
         If an extra that the block needs is not installed, or a model is missing.
     """
     block = config.file.engine
+    assert corpus is not None  # this kind cannot be configured without one
     cut = block.chunking
     return EmbeddedEngine(
         corpus,
-        embedder=_embedder(config),
+        embedder=open_embedder(block.embedder, config),
         chunking=Chunking(cut.kind, cut.size, cut.overlap),
         match=block.lexical.match,
         as_of=as_of,
@@ -48,7 +50,14 @@ def open_engine(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path)
     )
 
 
-def _embedder(config: Config) -> Embedder:
+def open_embedder(block: EmbedderBlock, config: Config) -> Embedder:
+    """Open the embedder of an engine's block; its relative paths start at the config.
+
+    Raises
+    ------
+    InputError
+        If an extra that the block needs is not installed, or a model is missing.
+    """
     from sweeper.embedders import (
         HashEmbedder,
         OpenAIEmbedder,
@@ -56,7 +65,6 @@ def _embedder(config: Config) -> Embedder:
         SentenceTransformerEmbedder,
     )
 
-    block = config.file.engine.embedder
     if block.kind == "hash":
         return HashEmbedder(block.dimensions)
     if block.kind == "sentence-transformers":

@@ -16,13 +16,15 @@ __all__ = ["Engine"]
 class Engine(Protocol):
     """Answers queries: with the candidates of each channel, and with its own final ranking.
 
-    An engine is used by one thread at a time unless it says otherwise. ``close`` may be called
-    twice.
+    A *black box* shows no candidates: its ``channels`` are empty, ``candidates`` raises
+    ``EngineError``, and ``search`` returns the key at each raw position in place of an item id.
+
+    ``close`` may be called twice.
     """
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Channel names in the order in which fusion adds them."""
+        """Channel names in the order in which fusion adds them; empty for a black box."""
 
     @property
     def fingerprint(self) -> str | None:
@@ -37,6 +39,14 @@ class Engine(Protocol):
     def provenance(self) -> dict[str, Any]:
         """What a report says of this engine: kind, embedder, odd ages. JSON values only."""
 
+    @property
+    def knobs(self) -> frozenset[str] | None:
+        """Names of the knobs that ``search`` obeys; ``None`` for all of them."""
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads may call ``candidates`` or ``search`` at once, at least 1."""
+
     def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
         """Return the best ``depth`` rows per channel and store of each query, best first.
 
@@ -47,7 +57,13 @@ class Engine(Protocol):
         """
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        """Return the engine's own final ranking under some settings, best first."""
+        """Return the engine's own final ranking under some settings, best first.
+
+        Raises
+        ------
+        EngineError
+            If the query cannot be answered. Never an empty list in its place.
+        """
 
     def close(self) -> None:
         """Release files and connections."""

@@ -74,6 +74,8 @@ class EmbeddedEngine:
     """
 
     channels: tuple[str, ...] = (VECTOR, LEXICAL)
+    knobs: frozenset[str] | None = None
+    n_threads = 1
 
     def __init__(
         self,
