@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     )
     from sweeper.errors import SweeperError as SweeperError
     from sweeper.evaluate import Figures as Figures
+    from sweeper.export import Exported as Exported
+    from sweeper.export import export_golden as export_golden
+    from sweeper.export import export_qrels as export_qrels
+    from sweeper.export import export_run as export_run
+    from sweeper.fanout import Fanout as Fanout
     from sweeper.formats import (
         import_soat as import_soat,
     )
@@ -40,6 +45,9 @@ if TYPE_CHECKING:
         read_golden as read_golden,
     )
     from sweeper.formats import (
+        read_run as read_run,
+    )
+    from sweeper.formats import (
         write_corpus as write_corpus,
     )
     from sweeper.formats import (
@@ -48,11 +56,11 @@ if TYPE_CHECKING:
     from sweeper.golden import GoldenSet as GoldenSet
     from sweeper.golden import Query as Query
     from sweeper.knobs import KNOBS as KNOBS
-    from sweeper.knobs import SearchSpace as SearchSpace
     from sweeper.knobs import Settings as Settings
     from sweeper.metrics import METRICS as METRICS
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
+    from sweeper.outlook import outlook as outlook
     from sweeper.poolfile import read_pool as read_pool
     from sweeper.poolfile import write_pool as write_pool
     from sweeper.pools import (
@@ -73,8 +81,8 @@ if TYPE_CHECKING:
     from sweeper.runs import Judgments as Judgments
     from sweeper.runs import Positions as Positions
     from sweeper.runs import Run as Run
+    from sweeper.spaces import SearchSpace as SearchSpace
     from sweeper.sweep import Summary as Summary
-    from sweeper.sweep import plan_of as plan_of
     from sweeper.sweep import run_sweep as run_sweep
 
 # Modules are imported when one of their names is first used, so that `import sweeper` costs little.
@@ -92,7 +100,7 @@ _HOME = {
     "Judgments": "runs",
     "Positions": "runs",
     "Settings": "knobs",
-    "SearchSpace": "knobs",
+    "SearchSpace": "spaces",
     "KNOBS": "knobs",
     "SweeperError": "errors",
     # arithmetic
@@ -110,6 +118,7 @@ _HOME = {
     "read_corpus": "formats",
     "write_corpus": "formats",
     "import_soat": "formats",
+    "read_run": "formats",
     "read_pool": "poolfile",
     "write_pool": "poolfile",
     "Config": "config",
@@ -119,11 +128,16 @@ _HOME = {
     "EmbeddedEngine": "engines",
     "open_engine": "engines",
     "run_sweep": "sweep",
-    "plan_of": "sweep",
+    "Fanout": "fanout",
+    "outlook": "outlook",
     "Summary": "sweep",
     "Results": "results",
     "load": "results",
     "write_report": "report",
+    "Exported": "export",
+    "export_run": "export",
+    "export_qrels": "export",
+    "export_golden": "export",
 }
 
 __all__ = sorted(_HOME)

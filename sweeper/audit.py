@@ -225,8 +225,8 @@ def _outcomes(
     first = np.zeros((len(settings), len(judgments.answerable)), np.int32)
     returned = np.zeros((len(settings), judgments.n_queries), np.int32)
     feature = Feature("first")
-    for depth in dict.fromkeys(item.effective_depth for item in settings):
-        members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
+    for origin in dict.fromkeys(item.origin for item in settings):
+        members = [n for n, item in enumerate(settings) if item.origin == origin]
         positions = replay.positions([settings[n] for n in members])
         first[members] = feature.extract(positions.first(), judgments, judgments.answerable)
         returned[members] = positions.returned

@@ -68,7 +68,7 @@ def expiry_table(results: Results, settings: Settings, horizons: Sequence[float]
 
 def _replayed_later(results: Results, settings: Settings, days: float) -> FloatArray:
     """Return the figures of content so old that its scores underflow, one replay per day asked."""
-    replay = Replay(results.pool.at(days), results.golden)
+    replay = Replay(results.replay.of(settings).pool.at(days), results.golden)
     figures: FloatArray = replay.figures([settings], results.metrics).value[0]
     return figures
 
@@ -274,11 +274,7 @@ def labels_table(results: Results, pool: JudgingPool) -> Table:
 
 
 def _same_shape(one: Settings, other: Settings) -> bool:
-    return (one.limit, one.effective_depth, dict(one.weights)) == (
-        other.limit,
-        other.effective_depth,
-        dict(other.weights),
-    )
+    return (one.limit, one.origin, one.weights) == (other.limit, other.origin, other.weights)
 
 
 def _ceilings(metric: Metric, results: Results, pool: JudgingPool) -> list[float] | None:

@@ -6,6 +6,7 @@ Files are written in ``poolfile``; everything after this is arithmetic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from sweeper.engines.base import Engine
@@ -60,23 +61,22 @@ def capture(
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     answers = _ask_all(golden.queries, engine, depth, progress or _ignore, batch_size)
-    provenance = engine.provenance
     try:
-        return Pool.from_candidates(
-            answers,
-            channels=engine.channels,
-            depth=depth,
-            provenance={
-                "engine": provenance,
-                "fingerprint": engine.fingerprint,
-                "as_of": provenance.get("as_of"),
-                "golden": golden.digest,
-            },
-        )
+        pool = Pool.from_candidates(answers, channels=engine.channels, depth=depth)
     except ValueError as error:
         if getattr(error, "__notes__", None):  # from the engine itself: not ours to reword
             raise
         raise EngineError(f"the engine broke its promise: {error}.") from error
+    provenance = engine.provenance  # now, as it may tell how the questions were answered
+    return replace(
+        pool,
+        provenance={
+            "engine": provenance,
+            "fingerprint": engine.fingerprint,
+            "as_of": provenance.get("as_of"),
+            "golden": golden.digest,
+        },
+    )
 
 
 def _ask_all(

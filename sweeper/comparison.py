@@ -34,12 +34,10 @@ class Side:
 
     def rows(self, query_id: str) -> list[RankedRow]:
         """Return the trial's ranking of one question."""
-        pool = self.results.pool
-        return rank(
-            pool.candidates(pool.query_ids.index(query_id)),
-            self.results.settings[self.trial],
-            channels=pool.channels,
-        )
+        settings = self.results.settings[self.trial]
+        pool = self.results.replay.of(settings).pool
+        candidates = pool.candidates(pool.query_ids.index(query_id))
+        return rank(candidates, settings, channels=pool.channels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,40 +6,34 @@ at once. Problems that need the golden set are found by :meth:`Config.check_figu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from sweeper.config_file import ConfigFile, PlotBlock, SamplerBlock, Scalar, TableBlock
+from sweeper.config_file import ConfigFile, PlotBlock
+from sweeper.config_problems import Located, Location
+from sweeper.config_space import engine_block, named_knobs, read_arms, read_current, read_space
 from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
 from sweeper.corpus import parse_instant
-from sweeper.engine_blocks import (
-    ChunkingBlock,
-    EmbeddedBlock,
-    HashBlock,
-    LexicalBlock,
-    OpenAIBlock,
-    PrecomputedBlock,
-    SentenceTransformersBlock,
-    SourceBlock,
-)
-from sweeper.errors import InputError, Problem, Problems, did_you_mean
+from sweeper.engine_blocks import GoldenBlock, SourceBlock
+from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import KNOBS, SearchSpace, Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, Settings, Value
 from sweeper.metrics import Metric, parse_metrics
+from sweeper.spaces import SearchSpace
 
 __all__ = ["MAX_TRIALS", "Config", "load_config"]
 
 MAX_TRIALS = 1_000_000
 """A grid with more combinations is refused before anything is built."""
-
-Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +48,7 @@ class Config:
     file: ConfigFile
     current: Settings
     space: SearchSpace
+    arms: tuple[tuple[str, Settings], ...]
     metrics: tuple[Metric, ...]
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
@@ -68,22 +63,50 @@ class Config:
     @property
     def depth(self) -> int:
         """The deepest that any trial asks for."""
-        settings = [self.current, *(self.space.base,)]
-        depths = [item.effective_depth for item in settings]
-        limits = [v for v in self.space.choices.get("limit", ()) if v is not None]
-        asked = self.space.choices.get("depth", (self.space.base.depth,))
-        for depth in asked:
-            depths += [int(depth)] if depth is not None else [int(v) for v in limits]
+        limits = [int(value or 0) for value in self.space.values("limit")]
+        depths = [self.current.effective_depth, *(arm.effective_depth for _, arm in self.arms)]
+        for depth in self.space.values("depth"):
+            depths += limits if depth is None else [int(depth)]
         return max(depths)
 
     @property
     def limit(self) -> int:
         """The most rows that any trial returns."""
-        return max(self.current.limit, *(int(v or 0) for v in self.limits))
+        arms = [arm.limit for _, arm in self.arms]
+        limits = [int(value or 0) for value in self.space.values("limit")]
+        return max(self.current.limit, *limits, *arms)
 
     @property
-    def limits(self) -> tuple[Value, ...]:
-        return self.space.choices.get("limit", (self.space.base.limit,))
+    def captured(self) -> tuple[Mapping[str, Value], ...]:
+        """Every combination of knobs that decide what is retrieved, today's first."""
+        today = dict(self.current.capture)
+        lists = [
+            self.space.values(name) if name in self.space.knobs else (value,)
+            for name, value in today.items()
+        ]
+        product = [dict(zip(today, values, strict=True)) for values in itertools.product(*lists)]
+        arms = [dict(arm.capture) for _, arm in self.arms]
+        return tuple({json.dumps(values): values for values in (today, *product, *arms)}.values())
+
+    def with_engine(self, captured: Mapping[str, Value]) -> Config:
+        """Return this config with another engine: some of its keys have other values.
+
+        Raises
+        ------
+        InputError
+            If the engine does not take this combination.
+        """
+        if dict(captured) == dict(self.current.capture):
+            return self
+        try:
+            block = engine_block(self.file, captured)
+        except ValidationError as error:
+            said = ", ".join(f"{name}={value}" for name, value in captured.items())
+            raise InputError(
+                f"{self.path}: the engine does not take {said} together "
+                f"({error.errors()[0]['msg']})."
+            ) from error
+        return replace(self, file=self.file.model_copy(update={"engine": block}))
 
     def resolve(self, path: str) -> Path:
         """Return a path of the config, relative to where the config is."""
@@ -103,9 +126,9 @@ class Config:
         return path
 
     @property
-    def golden(self) -> SourceBlock:
+    def golden(self) -> GoldenBlock:
         source = self.file.golden
-        return SourceBlock(path=source) if isinstance(source, str) else source
+        return GoldenBlock(path=source) if isinstance(source, str) else source
 
     @property
     def corpus(self) -> SourceBlock | None:
@@ -118,9 +141,10 @@ class Config:
         """The knob whose values the printed table lists."""
         if self.file.table.knob is not None:
             return self.file.table.knob
-        if "recency_half_life_days" in self.space.choices:
+        listed = [name for name in self.space.knobs if name in self.space.choices]
+        if "recency_half_life_days" in listed:
             return "recency_half_life_days"
-        return next(iter(self.space.choices), None)
+        return next(iter(listed), None)
 
     @property
     def table_columns(self) -> tuple[str, ...]:
@@ -144,9 +168,15 @@ class Config:
             return tuple(self.file.plots)
         return (PlotBlock(x=self.objectives[1].address, y=self.objectives[0].address),)
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether the sampler is told figures, so that its trials are not known beforehand."""
+        return self.file.sampler.kind in {"tpe", "nsga2"}
+
     def spec(self) -> dict[str, Any]:
         """Return what identifies the sweep: the config without how its results are shown."""
-        return self.file.model_dump(mode="json", exclude={"plots", "table"})
+        shown = {"plots", "table"}
+        return self.file.model_dump(mode="json", exclude=shown, exclude_defaults=True)
 
     def check_figures(self, golden: GoldenSet) -> None:
         """Check that every figure the config names exists in the golden set.
@@ -157,7 +187,7 @@ class Config:
             With the line of each figure whose slice is missing, and of each objective and
             constraint in the config that no question has a value for.
         """
-        problems = _Located(self.path, self.document, self.overridden)
+        problems = Located(self.path, self.document, self.overridden)
         groups = (*golden.slices, OVERALL)
         asked = self.file.model_fields_set & {"objectives", "constraints"}
         for location, address in self._addresses():
@@ -185,13 +215,31 @@ class Config:
         InputError
             With the line of each weight whose channel is missing.
         """
-        problems = _Located(self.path, self.document, self.overridden)
-        named = _flat(self.file.current, ("current",)) + _flat(self.file.space, ("space",))
-        for name, _, location in named:
+        problems = Located(self.path, self.document, self.overridden)
+        for name, location in named_knobs(self.file):
             channel = name.removeprefix("weights.")
             if channel != name and channel not in channels:
                 hint = did_you_mean(channel, channels)
                 problems.at(location, f'the engine has no channel "{channel}". {hint}')
+        problems.raise_if_any()
+
+    def check_knobs(self, obeyed: frozenset[str] | None) -> None:
+        """Check that the engine obeys every knob of the config; ``None`` is an engine that does.
+
+        Raises
+        ------
+        InputError
+            With the line of each knob that would be swept or set in vain.
+        """
+        if obeyed is None:
+            return
+        problems = Located(self.path, self.document, self.overridden)
+        for name, location in named_knobs(self.file):
+            if name not in obeyed and not name.startswith(CAPTURE_PREFIX):
+                known = ", ".join(sorted(obeyed)) or "none"
+                problems.at(
+                    location, f"the engine is not told this knob, so it changes nothing ({known})."
+                )
         problems.raise_if_any()
 
     def _addresses(self) -> list[tuple[Location, str]]:
@@ -225,15 +273,11 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     if not isinstance(data, dict):
         raise InputError(f"{path}: a config is a mapping of keys, such as `name: recency`.")
     overridden = frozenset(_override(data, text) for text in overrides)
-    problems = _Located(path, document, overridden)
+    problems = Located(path, document, overridden)
     try:
         file = ConfigFile.model_validate(data)
     except ValidationError as error:
-        found = error.errors()
-        for item in found:
-            # Of the branches of a union only the one that reached deeper was meant.
-            if not _reaches_deeper(item, found):
-                problems.add_pydantic(item)
+        problems.add_all(error.errors())
         problems.raise_if_any()
         raise AssertionError("pydantic reported no error") from error
     return _interpret(path, document, file, problems)
@@ -258,149 +302,11 @@ def _override(data: dict[str, Any], text: str) -> Location:
     return tuple(steps)
 
 
-class _Located(Problems):
-    """Problems of a config, addressed by key instead of by line."""
-
-    def __init__(self, path: Path, document: YamlDocument, overridden: frozenset[Location]) -> None:
-        super().__init__(path)
-        self._document = document
-        self.overridden = overridden
-        self._seen: set[Location] = set()
-
-    def at(self, location: Location, message: str) -> None:
-        """Add a problem of one key; the first one of a key is enough."""
-        if location in self._seen:
-            return
-        self._seen.add(location)
-        line = self._document.line_of(location)
-        if any(location[: len(key)] == key for key in self.overridden):
-            self.add(f"{message} (It was given by --set.)", where=_dotted(location))
-        else:
-            self.add(message, line=line, where=_dotted(location))
-
-    def add_pydantic(self, error: Mapping[str, Any]) -> None:
-        """Add one error of pydantic, in our words."""
-        location = _location(error)
-        kind, message = error["type"], str(error["msg"])
-        if kind == "extra_forbidden":
-            known = _known_keys(location[:-1])
-            message = f"unknown key. {did_you_mean(str(location[-1]), known)}"
-        elif kind == "missing":
-            message = "this key is missing."
-        elif kind == "string_pattern_mismatch":
-            message = f"may hold letters, digits, dots, dashes and underscores, {_got(error)}"
-        elif kind in {"literal_error", "union_tag_invalid"}:
-            expected = error["ctx"].get("expected") or error["ctx"].get("expected_tags")
-            message = f"must be {expected}, {_got(error)}"
-        elif kind == "too_short":
-            message = "needs at least one entry."
-        elif _is_one_of_many(error):
-            message = f"must be one value, {_got(error)}"
-        elif kind == "string_type":
-            message = f"must be text, {_got(error)}"
-        elif kind == "string_too_long":
-            message = f"may have at most {error['ctx']['max_length']} characters, {_got(error)}"
-        elif kind.startswith("int_"):
-            message = f"must be an integer, {_got(error)}"
-        elif kind == "greater_than_equal":
-            message = f"must be at least {error['ctx']['ge']}, {_got(error)}"
-        elif kind == "less_than_equal":
-            message = f"must be at most {error['ctx']['le']}, {_got(error)}"
-        elif kind == "list_type":
-            message = f"must be a list, such as [a, b], {_got(error)}"
-        elif kind in {"dict_type", "model_type", "model_attributes_type"}:
-            message = f"must be a mapping of keys, {_got(error)}"
-        elif kind == "union_tag_not_found":
-            message = "needs a kind: hash, sentence-transformers, openai or precomputed."
-        else:
-            message = f"{message[0].lower()}{message[1:]}, {_got(error)}"
-        self.at(location, message)
-
-
-def _is_branch(step: str | int) -> bool:
-    """Return whether pydantic put this step in to name a branch of a union."""
-    text = str(step)
-    return text in _BRANCHES or "[" in text
-
-
-_SCALARS = {("str",), ("bool",), ("int",), ("float",), ("none",)}
-_BRANCHES = {
-    *("str", "bool", "int", "float", "none", "SourceBlock"),
-    *("hash", "sentence-transformers", "openai", "precomputed"),
-}
-
-
-def _is_one_of_many(error: Mapping[str, Any]) -> bool:
-    """Return whether a list or a mapping stands where text, a number or a word could."""
-    return isinstance(error["input"], list | dict) and error["loc"][-1:] in _SCALARS
-
-
-def _reaches_deeper(error: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether another error stands inside the value of this one."""
-    own = _location(error)
-    locations = [_location(other) for other in others]
-    return any(len(item) > len(own) and item[: len(own)] == own for item in locations)
-
-
-def _location(error: Mapping[str, Any]) -> Location:
-    return tuple(step for step in error["loc"] if not _is_branch(step))
-
-
-def _got(error: Mapping[str, Any]) -> str:
-    value = error.get("input")
-    if isinstance(value, dict):
-        return "got a mapping."
-    if isinstance(value, list):
-        return "got a list."
-    text = "null" if value is None else repr(value)
-    if isinstance(value, bool):
-        text = text.lower()
-    return f"got {text if len(text) <= 60 else text[:57] + '...'}."
-
-
-def _known_keys(location: Location) -> list[str]:
-    """Return the keys that the block at a location may hold."""
-    blocks: dict[Location, Sequence[type[BaseModel]]] = {
-        (): [ConfigFile],
-        ("golden",): [SourceBlock],
-        ("engine",): [EmbeddedBlock],
-        ("engine", "corpus"): [SourceBlock],
-        ("engine", "embedder"): [
-            HashBlock,
-            SentenceTransformersBlock,
-            OpenAIBlock,
-            PrecomputedBlock,
-        ],
-        ("engine", "lexical"): [LexicalBlock],
-        ("engine", "chunking"): [ChunkingBlock],
-        ("sampler",): [SamplerBlock],
-        ("table",): [TableBlock],
-    }
-    found = blocks.get(location, [PlotBlock] if location[:1] == ("plots",) else [ConfigFile])
-    return list(dict.fromkeys(name for block in found for name in block.model_fields))
-
-
-def _dotted(location: Location) -> str:
-    return ".".join(str(step) for step in location)
-
-
-def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: _Located) -> Config:
+def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: Located) -> Config:
     """Turn the file's content into settings, a space, metrics, objectives and constraints."""
-    shared: dict[str, Value] = {}
-    for name in ("limit", "depth"):
-        raw = getattr(file, name)
-        if name in file.model_fields_set:
-            _read_knob(name, raw, (name,), shared, problems)
-    current = dict(shared)
-    for name, raw, location in _flat(file.current, ("current",)):
-        if isinstance(raw, list):
-            problems.at(location, "must be one value, got a list.")
-        else:
-            _read_knob(name, raw, location, current, problems)
-    values: dict[str, tuple[Value, ...]] = {}
-    for name, raw, location in _flat(file.space, ("space",)):
-        values[name] = _read_values(name, raw, location, problems)
-
+    current = read_current(file, problems)
+    space = read_space(file, current, problems)
+    arms = read_arms(file, current, problems)
     metrics: list[Metric] = []
     for number, text in enumerate(file.metrics):
         try:
@@ -421,12 +327,9 @@ def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: _
         _check_address(plot.y, ("plots", number, "y"), problems)
     for number, address in enumerate(file.table.columns):
         _check_address(address, ("table", "columns", number), problems)
-    if file.table.knob is not None and file.table.knob not in values:
-        known = did_you_mean(file.table.knob, values) if values else "The space is empty."
+    if file.table.knob is not None and file.table.knob not in space.knobs:
+        known = did_you_mean(file.table.knob, space.knobs) if space.knobs else "The space is empty."
         problems.at(("table", "knob"), f"must be a knob of the space. {known}")
-    chunking = file.engine.chunking
-    if chunking.kind == "size" and chunking.overlap >= chunking.size:
-        problems.at(("engine", "chunking", "overlap"), "must be smaller than size.")
     as_of = None
     if file.as_of is not None:
         as_of = parse_instant(file.as_of)
@@ -435,26 +338,56 @@ def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: _
                 ("as_of",),
                 f"must be an ISO 8601 date or time, e.g. 2026-11-01T00:00:00Z, got {file.as_of!r}.",
             )
-    problems.raise_if_any()
-    settings = Settings().with_values(current)
-    space = SearchSpace(settings, values)
-    if space.size > MAX_TRIALS:
-        problems.at(
-            ("space",),
-            f"{space.size} combinations are more than {MAX_TRIALS}. Try fewer values per knob.",
-        )
+    _check_sampler(file, space, problems)
     problems.raise_if_any()
     return Config(
         path=path,
         file=file,
-        current=settings,
+        current=current,
         space=space,
+        arms=arms,
         metrics=tuple(dict.fromkeys(metrics)),
         objectives=tuple(objectives),
         constraints=tuple(constraints),
         as_of=as_of,
         document=document,
         overridden=problems.overridden,
+    )
+
+
+def _check_sampler(file: ConfigFile, space: SearchSpace, problems: Located) -> None:
+    """Check that the space fits its sampler, and that the sweep has a size."""
+    sampler = file.sampler
+    budget = sampler.n_trials
+    if sampler.kind == "grid":
+        if budget is not None:
+            problems.at(
+                ("sampler", "n_trials"),
+                "a grid tries every combination. Choose random, qmc, tpe or nsga2 for a budget.",
+            )
+        for name in space.spans:
+            problems.at(
+                ("space", name),
+                "has no end of values: a grid needs step or n. Or choose a sampler.",
+            )
+        size = space.size
+        if size is not None and size > MAX_TRIALS:
+            problems.at(("space",), _too_many(size, space))
+    elif budget is None:
+        problems.at(("sampler",), f"{sampler.kind} needs n_trials, the number of settings to try.")
+    elif not space.knobs:
+        problems.at(("space",), f"is empty, so {sampler.kind} has nothing to draw.")
+    if sampler.warm_start is not None and sampler.kind not in {"tpe", "nsga2"}:
+        problems.at(("sampler", "warm_start"), f"{sampler.kind} is not told figures. Leave it out.")
+
+
+def _too_many(size: int, space: SearchSpace) -> str:
+    longest = sorted(space.choices, key=lambda name: -len(space.choices[name]))[:3]
+    knobs = ", ".join(f"{name} has {len(space.choices[name])}" for name in longest)
+    return (
+        f"{size} combinations are more than {MAX_TRIALS} ({knobs} values). Try fewer values per "
+        "knob, make a knob depend on another (when), or give a budget: "
+        "sampler: {kind: random, n_trials: 1000}."
     )
 
 
@@ -467,53 +400,7 @@ def _is_defined(group: str, metric: Metric, golden: GoldenSet) -> bool:
     )
 
 
-def _flat(
-    block: Mapping[str, Any], location: Location
-) -> list[tuple[str, Scalar | list[Scalar], Location]]:
-    """Return knob, value and location, with ``weights: {vector: 2}`` as ``weights.vector``."""
-    found: list[tuple[str, Scalar | list[Scalar], Location]] = []
-    for name, raw in block.items():
-        if isinstance(raw, dict):
-            found += [(f"{name}.{k}", v, (*location, name, k)) for k, v in raw.items()]
-        else:
-            found.append((name, raw, (*location, name)))
-    return found
-
-
-def _read_values(
-    name: str, raw: Scalar | list[Scalar], location: Location, problems: _Located
-) -> tuple[Value, ...]:
-    choices = raw if isinstance(raw, list) else [raw]
-    if not choices:
-        problems.at(
-            location, "needs at least one value. Leave the key out to keep the current one."
-        )
-    found: dict[str, Value] = {}
-    for number, choice in enumerate(choices):
-        place = (*location, number) if isinstance(raw, list) else location
-        holder: dict[str, Value] = {}
-        if _read_knob(name, choice, place, holder, problems):
-            found.setdefault(knob(name).format(holder[name]), holder[name])
-        elif name not in KNOBS and not name.startswith("weights."):
-            break  # an unknown knob is one problem, however many values it has
-    return tuple(found.values())
-
-
-def _read_knob(
-    name: str, raw: Scalar, location: Location, into: dict[str, Value], problems: _Located
-) -> bool:
-    try:
-        into[name] = knob(name).parse(raw)
-    except KeyError as error:
-        problems.at(tuple(step for step in location if isinstance(step, str)), str(error.args[0]))
-        return False
-    except ValueError as error:
-        problems.at(location, f"{error} Leave the key out to keep the current value.")
-        return False
-    return True
-
-
-def _check_address(address: str, location: Location, problems: _Located) -> None:
+def _check_address(address: str, location: Location, problems: Located) -> None:
     try:
         split_address(address)
     except ValueError as error:

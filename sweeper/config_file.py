@@ -6,12 +6,12 @@ keys, is in ``config``.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
 from sweeper.constraints import Direction
-from sweeper.engine_blocks import Block, EngineBlock, SourceBlock
+from sweeper.engine_blocks import Block, EngineBlock, GoldenBlock
 from sweeper.golden import OVERALL
 
 __all__ = ["ConfigFile", "PlotBlock", "SamplerBlock", "Scalar", "TableBlock"]
@@ -22,7 +22,30 @@ Scalar = str | bool | int | float | None  # with bool, or true would be read as 
 class SamplerBlock(Block):
     """How settings are proposed."""
 
-    kind: Literal["grid"] = Field(default="grid", description="Every combination of the space.")
+    kind: Literal["grid", "random", "qmc", "tpe", "nsga2"] = Field(
+        default="grid",
+        description="`grid`: every combination. `random`, `qmc`: points drawn at once. `tpe`, "
+        "`nsga2`: Optuna's, told the figures batch by batch.",
+    )
+    n_trials: int | None = Field(
+        default=None, ge=0, le=1_000_000, description="Budget: how many settings to try."
+    )
+    seed: int = Field(default=0, ge=0, description="Seeds every draw.")
+    batch_size: int = Field(
+        default=16,
+        ge=2,
+        le=1000,
+        description="Settings asked of `tpe` and `nsga2` before the next figures are told; of "
+        "`nsga2` a generation.",
+    )
+    sequence: Literal["sobol", "halton"] = Field(
+        default="sobol", description="Which quasi-random sequence `qmc` draws."
+    )
+    warm_start: str | None = Field(
+        default=None,
+        description="An earlier sweep whose settings `tpe` and `nsga2` begin with, e.g. "
+        "`recency` or `recency/1a2b3c4d`.",
+    )
 
 
 class PlotBlock(Block):
@@ -43,7 +66,6 @@ class TableBlock(Block):
     )
 
 
-KnobValues = dict[str, Scalar | list[Scalar] | dict[str, Scalar | list[Scalar]]]
 NAME = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 
 
@@ -55,7 +77,7 @@ class ConfigFile(Block):
     """One sweep."""
 
     name: NAME = Field(description="Names the folder under `results/`; letters, digits, `.-_`.")
-    golden: str | SourceBlock = Field(description="Golden set, relative to the config.")
+    golden: str | GoldenBlock = Field(description="Golden set, relative to the config.")
     engine: EngineBlock = Field(description="What answers the queries.")
     as_of: str | None = Field(
         default=None,
@@ -66,11 +88,19 @@ class ConfigFile(Block):
     depth: Scalar = Field(
         default=None, description="Rows taken per channel and store; `limit` unless set."
     )
-    current: dict[str, Scalar | list[Scalar] | dict[str, Scalar]] = Field(
-        default_factory=dict, description="The settings that run today."
+    current: dict[str, Any] = Field(
+        default_factory=dict, description="The settings that run today: knob to value."
     )
-    space: KnobValues = Field(
-        default_factory=dict, description="Knob to the values to try; every combination is a trial."
+    space: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Knob to the values to try; every combination is a trial. A list, or "
+        "`{low, high, step}`, `{low, high, n, log}`, `{low, high}` for a sampler, `{values}`; each "
+        "with `also` and `when`.",
+    )
+    arms: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Named settings to try besides the space: name to the knobs that differ from "
+        "today's.",
     )
     sampler: SamplerBlock = Field(default_factory=SamplerBlock, description="How to choose trials.")
     metrics: list[str] = Field(

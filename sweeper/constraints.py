@@ -87,6 +87,14 @@ class Constraint:
         above = figure - self.bound(current)
         return _SIGNS[self.sign](0.0 if abs(above) < _ROUNDING else above, 0.0)
 
+    def excess(self, figure: float, current: float) -> float:
+        """Return by how much a figure misses the bound: 0 or less is met, NaN misses by 1."""
+        above = figure - self.bound(current)
+        if math.isnan(above):
+            return 1.0
+        missed = {">": -above, ">=": -above, "<": above, "<=": above, "==": abs(above)}[self.sign]
+        return min(missed, 0.0) if self.holds(figure, current) else max(missed, _ROUNDING)
+
 
 def parse_constraint(text: str) -> Constraint:
     """Read a constraint.

@@ -6,9 +6,13 @@ own block in ``engines``.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+
+from sweeper.block import Block
+from sweeper.http_blocks import HttpBlock, SoatBlock
+from sweeper.knobs import knob
 
 __all__ = [
     "Block",
@@ -16,19 +20,21 @@ __all__ = [
     "EmbeddedBlock",
     "Embedder",
     "EngineBlock",
+    "GoldenBlock",
     "HashBlock",
+    "HnswBlock",
+    "HttpBlock",
     "LexicalBlock",
     "OpenAIBlock",
+    "PostgresBlock",
     "PrecomputedBlock",
+    "PythonBlock",
+    "RunsBlock",
     "SentenceTransformersBlock",
+    "SoatBlock",
     "SourceBlock",
+    "StoreBlock",
 ]
-
-
-class Block(BaseModel):
-    """Base of every block: unknown keys are refused, nothing changes after reading."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
 
 
 class SourceBlock(Block):
@@ -41,6 +47,16 @@ class SourceBlock(Block):
     )
     made_by: str | None = Field(
         default=None, description="Command that makes the file, shown while it is missing."
+    )
+
+
+class GoldenBlock(SourceBlock):
+    """The golden set's file; qrels may have the texts of their questions beside them."""
+
+    topics: str | None = Field(
+        default=None,
+        description="Texts of the questions of TREC qrels, relative to the config: "
+        "`id<TAB>text` lines, `<top>` blocks, or JSONL. Without it, a question's text is its id.",
     )
 
 
@@ -102,7 +118,19 @@ class ChunkingBlock(Block):
         default="whole", description="One chunk, windows of `size`, or one chunk per heading."
     )
     size: int = Field(default=1000, ge=1, description="Code points of a window.")
-    overlap: int = Field(default=200, ge=0, description="Code points shared by two windows.")
+    overlap: int = Field(
+        default=200,
+        ge=0,
+        validate_default=True,
+        description="Code points shared by two windows.",
+    )
+
+    @field_validator("overlap")
+    @classmethod
+    def _check_overlap(cls, overlap: int, info: ValidationInfo) -> int:
+        if info.data.get("kind") == "size" and overlap >= info.data.get("size", overlap + 1):
+            raise ValueError("must be smaller than size.")
+        return overlap
 
 
 class EmbeddedBlock(Block):
@@ -119,5 +147,181 @@ class EmbeddedBlock(Block):
     )
 
 
-EngineBlock = EmbeddedBlock
+class StoreBlock(Block):
+    """Where an existing database has the rows of one store: a table or view, and its columns.
+
+    A memory that was cut, or a document, has several rows of one `key`.
+    """
+
+    table: str = Field(description="Table or view, with its schema before a dot.")
+    id: str = Field(default="id", description="Column that tells rows apart.")
+    key: str | None = Field(
+        default=None, description="Column of what the golden set names; `id` unless given."
+    )
+    text: str | None = Field(
+        default=None, description="Column of the text, tokenised as it is searched."
+    )
+    tsvector: str | None = Field(
+        default=None, description="Column that holds the tokens already, in place of `text`."
+    )
+    embedding: str = Field(default="embedding", description="Column of type `vector`.")
+    updated_at: str | None = Field(
+        default=None, description="Column of a date or time (without a zone: UTC); memories age."
+    )
+    age_days: str | None = Field(
+        default=None, description="Column of the age at `as_of`, in place of `updated_at`."
+    )
+    tags: str | None = Field(
+        default=None, description="Column of a JSON object that a question's filter looks into."
+    )
+    tag_columns: dict[str, str] = Field(
+        default_factory=dict, description="Name in a question's filter to its own column."
+    )
+    path: str | None = Field(
+        default=None, description="Column that a question's `path` is a prefix of."
+    )
+    where: dict[str, str | int] = Field(
+        default_factory=dict,
+        description="Column to the value that the rows have, e.g. `{store: memory}`.",
+    )
+    prefix: str = Field(
+        default="", description="Put before ids and keys: two tables that count from 1 need it."
+    )
+    order: str | None = Field(
+        default=None, description="Column that breaks ties, ascending; `id` unless given."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.text is None) == (self.tsvector is None):
+            raise ValueError("name the column of the text, or of its tokens as tsvector.")
+        if self.updated_at is not None and self.age_days is not None:
+            raise ValueError("name updated_at or age_days, not both.")
+        if self.table.count(".") > 1:
+            raise ValueError("name the table, with at most a schema before a dot.")
+        return self
+
+
+class HnswBlock(Block):
+    """Approximate neighbours from an HNSW index of pgvector, as a deployment has them."""
+
+    kind: Literal["hnsw"]
+    ef_search: int = Field(default=40, ge=1, le=1000, description="`hnsw.ef_search`.")
+    iterative_scan: Literal["off", "strict_order", "relaxed_order"] = Field(
+        default="relaxed_order",
+        description="`hnsw.iterative_scan` (pgvector 0.8): goes on until enough rows pass a filter "
+        "or the depth is reached.",
+    )
+
+
+class PostgresBlock(Block):
+    """PostgreSQL with pgvector and full text search (extra `postgres`).
+
+    Either a corpus is loaded into a schema of its own, or an existing database is read.
+    """
+
+    kind: Literal["postgres"] = Field(description="Which engine.")
+    corpus: str | SourceBlock | None = Field(
+        default=None, description="Corpus to load, relative to the config."
+    )
+    server: Literal["bundled"] | None = Field(
+        default=None, description="`bundled`: a server of our own, started for the corpus."
+    )
+    dsn_env: str | None = Field(
+        default=None,
+        description="Environment variable that holds the connection string. Without it (and "
+        "`server`), libpq's own: `PGHOST`, `PGUSER`, `PGPASSWORD`, ...",
+    )
+    documents: StoreBlock | None = Field(default=None, description="Where documents are.")
+    memories: StoreBlock | None = Field(default=None, description="Where memories are.")
+    embedder: Embedder = Field(
+        default_factory=lambda: HashBlock(kind="hash"),
+        description="Makes the vectors; for existing tables, the one that made those in them.",
+    )
+    text_search: str = Field(
+        default="simple", min_length=1, description="Text search configuration."
+    )
+    lexical: LexicalBlock = Field(
+        default_factory=LexicalBlock,
+        description="Lexical channel, by `ts_rank_cd`; `all` is `websearch_to_tsquery`.",
+    )
+    index: Literal["exact"] | HnswBlock = Field(
+        default="exact", description="How the nearest vectors are found."
+    )
+    chunking: ChunkingBlock = Field(
+        default_factory=ChunkingBlock, description="How a corpus's documents are cut."
+    )
+    connections: int | None = Field(
+        default=None, ge=1, le=64, description="At once; as many as processors, at most 4."
+    )
+    statement_timeout_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="Longest time of one statement."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        tables = self.documents is not None or self.memories is not None
+        if self.corpus is None and not tables:
+            raise ValueError("needs a corpus to load, or documents or memories in a database.")
+        if self.corpus is not None and tables:
+            raise ValueError("a corpus is loaded into tables of its own: leave it or them out.")
+        if self.corpus is not None and (self.server is None) == (self.dsn_env is None):
+            raise ValueError(
+                "load the corpus with server: bundled, or into the database of dsn_env."
+            )
+        if tables and self.server is not None:
+            raise ValueError("the bundled server is empty: give it a corpus, or leave it out.")
+        if tables and "chunking" in self.model_fields_set:
+            raise ValueError("tables hold chunks already: leave chunking out.")
+        return self
+
+
+class RunsBlock(Block):
+    """TREC run files as channels: whatever made them need not be reachable."""
+
+    kind: Literal["runs"] = Field(description="Which engine.")
+    channels: dict[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")], str
+    ] = Field(
+        min_length=1,
+        description="Channel name to run file, relative to the config. The floor acts on the "
+        "scores of `vector`.",
+    )
+    corpus: str | SourceBlock | None = Field(
+        default=None,
+        description="Tells stores and ages, and whose chunk `id@3` is, relative to the config. "
+        "Without it every row is a document without an age.",
+    )
+
+
+class PythonBlock(Block):
+    """A function of yours that answers, as a black box."""
+
+    kind: Literal["python"] = Field(description="Which engine.")
+    call: str = Field(
+        description="`module:function`, called as `function(query, settings, user=None, "
+        "filter=None)`; returns ids, best first."
+    )
+    path: str | None = Field(
+        default=None, description="Folder of the module, relative to the config."
+    )
+    knobs: list[str] | None = Field(
+        default=None, description="Knobs that the function obeys; all of them unless given."
+    )
+
+    @field_validator("knobs")
+    @classmethod
+    def _are_knobs(cls, names: list[str] | None) -> list[str] | None:
+        for name in names or ():
+            try:
+                knob(name)
+            except KeyError as error:
+                raise ValueError(f"{error.args[0]}") from error
+        return names
+
+
+EngineBlock = Annotated[
+    EmbeddedBlock | PostgresBlock | HttpBlock | SoatBlock | PythonBlock | RunsBlock,
+    Field(discriminator="kind"),
+]
 """Any engine; its ``kind`` says which."""

@@ -82,6 +82,7 @@ def exact_curve(
         If the knob has no exact curve (``limit`` and ``depth``), the channel is unknown, or a
         weight is outside [1e-100, 1e100] and not 0.
     """
+    replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
     low, high = _WEIGHTS
     for channel in layout.channels:

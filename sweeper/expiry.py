@@ -88,6 +88,7 @@ def expiry_of(replay: Replay, settings: Settings, metrics: Sequence[Metric]) -> 
     metrics
         What to compute.
     """
+    replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
     staircase = Staircase(replay.judgments, layout, tuple(metrics), settings.limit)
     group = Group(layout, [settings], [0])
@@ -177,6 +178,7 @@ def _until(replay: Replay, settings: Settings) -> float:
     """Return for how many days no relevant memory's score underflows."""
     if settings.recency_half_life_days == 0:
         return math.inf
+    replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
     item = layout.item[layout.target_slot, layout.target_query]
     pool = replay.pool

@@ -101,6 +101,7 @@ def explain(replay: Replay, query_id: str, settings: Settings) -> Explanation:
     query = next((q for q in replay.golden.queries if q.query_id == query_id), None)
     if query is None:
         raise KeyError(query_id)
+    replay = replay.of(settings)
     pool = replay.pool
     candidates = pool.candidates(pool.query_ids.index(query_id))
     rows = rank(candidates, settings, channels=pool.channels)
@@ -184,6 +185,7 @@ def _mover(
     inside: Value = curve.middle_of(*stretch)
     if curve.knob.integer:
         inside = math.ceil(stretch[0])
+    replay = replay.of(settings)
     pool, [query] = replay.pool, replay.golden.queries
     rows = rank(
         pool.candidates(pool.query_ids.index(query.query_id)),

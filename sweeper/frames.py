@@ -17,9 +17,10 @@ import pandas as pd
 from sweeper.evaluate import Figures
 from sweeper.files import write_atomically
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import Trial, knob
+from sweeper.knobs import Value, knob
 from sweeper.metrics import Metric
 from sweeper.runs import Positions
+from sweeper.spaces import Trial
 
 __all__ = ["per_query_table", "write_tables"]
 
@@ -30,6 +31,7 @@ def write_tables(
     figures: Figures,
     *,
     seconds: Sequence[float],
+    errors: Sequence[str | None],
     feasible: Sequence[bool],
     per_query: pd.DataFrame,
 ) -> dict[str, str]:
@@ -45,6 +47,8 @@ def write_tables(
         Of the trials, in the same order.
     seconds
         Time that each trial took.
+    errors
+        Why a trial has no figures; ``None`` for one that has.
     feasible
         Whether each trial meets the constraints.
     per_query
@@ -56,7 +60,7 @@ def write_tables(
         The name of each file and the SHA-256 of its bytes.
     """
     tables = {
-        "trials.parquet": _trials_table(trials, figures, seconds, feasible),
+        "trials.parquet": _trials_table(trials, figures, seconds, errors, feasible),
         "figures.parquet": _figures_table(trials, figures),
         "per_query.parquet": per_query,
     }
@@ -72,7 +76,11 @@ def _write(path: Path, table: pd.DataFrame) -> str:
 
 
 def _trials_table(
-    trials: Sequence[Trial], figures: Figures, seconds: Sequence[float], feasible: Sequence[bool]
+    trials: Sequence[Trial],
+    figures: Figures,
+    seconds: Sequence[float],
+    errors: Sequence[str | None],
+    feasible: Sequence[bool],
 ) -> pd.DataFrame:
     columns: dict[str, Any] = {
         "trial_id": pd.Series([t.trial_id for t in trials], dtype="str"),
@@ -80,18 +88,29 @@ def _trials_table(
         "is_current": [t.is_current for t in trials],
         "on_line": [t.on_line for t in trials],
         "in_space": [t.in_space for t in trials],
-        "status": pd.Series(["done"] * len(trials), dtype="str"),
+        "arm": pd.Series([t.arm for t in trials], dtype="str"),
+        "status": pd.Series(["done" if e is None else "failed" for e in errors], dtype="str"),
+        "error": pd.Series(list(errors), dtype="str"),
         "feasible": list(feasible),
     }
     for name in dict.fromkeys(name for t in trials for name in t.settings.as_dict()):
         values = [t.settings.get(name) for t in trials]
-        dtype = "Int64" if knob(name).integer else "Float64"
-        columns[f"param_{name}"] = pd.Series(values, dtype=dtype)
+        if _dtype(name, values) == "str":
+            values = [None if value is None else knob(name).format(value) for value in values]
+        columns[f"param_{name}"] = pd.Series(values, dtype=_dtype(name, values))
     columns["duration_seconds"] = list(seconds)
     overall = figures.groups.index(OVERALL)
     for place, metric in enumerate(figures.metrics):
         columns[f"{OVERALL}.{metric}"] = figures.value[:, overall, place]
     return pd.DataFrame(columns)
+
+
+def _dtype(name: str, values: Sequence[Value]) -> str:
+    own = knob(name)
+    if own.words or any(isinstance(value, str) for value in values):
+        return "str"
+    whole = own.integer or (own.free and all(isinstance(v, int | None) for v in values))
+    return "Int64" if whole else "Float64"
 
 
 def _figures_table(trials: Sequence[Trial], figures: Figures) -> pd.DataFrame:

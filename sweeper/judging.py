@@ -112,6 +112,7 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
     box
         Ranges of the other knobs.
     """
+    replay = replay.of(base)
     layout = _with_every_row(replay.layout(base.effective_depth))
     expected = _expected_rows(replay, layout)
     best = np.full(layout.n_targets, ABSENT, np.int64)

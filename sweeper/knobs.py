@@ -1,27 +1,30 @@
-"""Knobs, settings and search spaces: domains, canonical text, identity.
+"""Knobs and settings: domains, canonical text, identity.
 
-A *knob* is one tunable with its domain. *Settings* are one full assignment of all knobs. A *search
-space* lists the values that a sweep tries per knob; their product is the grid. Values that a person
-typed keep their meaning as decimals: 0.1 stays 0.1 in every file and id.
+A *knob* is one tunable with its domain. *Settings* are one full assignment of all knobs. Values
+that a person typed keep their meaning as decimals: 0.1 stays 0.1 in every file and id. Which
+settings a sweep tries is in ``spaces``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
+import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sweeper.errors import did_you_mean
 
-__all__ = ["KNOBS", "Knob", "SearchSpace", "Settings", "Trial", "Value", "knob"]
+__all__ = ["CAPTURE_PREFIX", "KNOBS", "Knob", "Origin", "Settings", "Value", "knob"]
 
-Value: TypeAlias = int | float | None
+Value: TypeAlias = int | float | str | None
 """A knob's value. ``None`` means that the knob is not applied (no floor, depth follows limit)."""
+
+CAPTURE_PREFIX = "engine."
+"""Begins the names of knobs that decide what is retrieved, such as ``engine.lexical.match``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,16 @@ class Knob:
     """One tunable.
 
     ``null`` is the word for the value ``None`` and ``zero`` the word for 0, where the knob has one.
-    ``domain`` completes the sentence "must be ..."; ``most`` bounds an integer besides.
+    ``domain`` completes the sentence "must be ..."; ``most`` bounds an integer besides. A knob with
+    ``words`` takes one of these instead of a number. A ``free`` knob takes whatever its key in the
+    config takes; a list or a mapping is known by its JSON text.
     """
 
     name: str
     domain: str
-    contains: Callable[[float], bool]
+    contains: Callable[[float], bool] = lambda number: False
+    words: tuple[str, ...] = ()
+    free: bool = False
     integer: bool = False
     most: int | None = None
     null: str | None = None
@@ -52,6 +59,13 @@ class Knob:
             With the sentence "must be ..., got ..." for anything outside the domain.
         """
         typed = raw
+        if self.free:
+            return _free(raw)
+        if self.words:
+            word = raw.strip().lower() if isinstance(raw, str) else ""
+            if word not in self.words:
+                raise self._refuse(typed)
+            return word
         if isinstance(raw, str):
             word = raw.strip().lower()
             if self.null is not None and word in {self.null, "null"}:
@@ -89,18 +103,23 @@ class Knob:
         """
         if value is None:
             return self.null or "none"
+        if isinstance(value, str):
+            return value
         if value == 0 and self.zero is not None:
             return self.zero
         return _number_text(value)
 
-    def sort_key(self, value: Value) -> tuple[bool, float]:
+    def sort_key(self, value: Value) -> tuple[int, float, str]:
         """Order values as an axis does: the unset one first, a half-life that is off last.
 
-        Off is an infinitely long half-life: 7300 days are nearer to it than 7.
+        Off is an infinitely long half-life: 7300 days are nearer to it than 7. Words come last.
         """
-        if value == 0 and self.zero is not None:
-            return (True, math.inf)
-        return (value is not None, 0.0 if value is None else float(value))
+        if value is None:
+            return (0, 0.0, "")
+        if isinstance(value, str):
+            place = self.words.index(value) if value in self.words else 0
+            return (2, float(place), value)
+        return (1, math.inf if value == 0 and self.zero is not None else float(value), "")
 
     def _refuse(self, raw: object) -> ValueError:
         return ValueError(f"must be {self.domain}, got {_shown(raw)}.")
@@ -108,6 +127,15 @@ class Knob:
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
+
+
+def _free(raw: object) -> Value:
+    """Return a value of any shape: numbers and words as they are, the rest as JSON."""
+    if raw is None or (isinstance(raw, int | float) and not isinstance(raw, bool)):
+        return raw
+    if isinstance(raw, str):
+        return raw
+    return json.dumps(raw, sort_keys=True, ensure_ascii=False)
 
 
 def _shown(raw: object) -> str:
@@ -177,16 +205,24 @@ KNOBS: Mapping[str, Knob] = MappingProxyType(
                 label="depth",
                 unit="rows per channel and store",
             ),
+            Knob(
+                "stores",
+                "all, document or memory",
+                words=("all", "document", "memory"),
+                label="stores searched",
+            ),
         )
     }
 )
-"""Knobs with a fixed name. A channel weight is ``weights.<channel>``; see :func:`knob`."""
+"""Knobs with a fixed name. A channel weight is ``weights.<channel>``, a knob that decides what is
+retrieved is ``engine.<key of the config>``; see :func:`knob`.
+"""
 
 _WEIGHT_PREFIX = "weights."
 
 
 def knob(name: str) -> Knob:
-    """Return a knob by name, also a channel weight such as ``weights.vector``.
+    """Return a knob by name, also ``weights.vector`` and ``engine.lexical.match``.
 
     Raises
     ------
@@ -203,16 +239,37 @@ def knob(name: str) -> Knob:
             lambda number: number >= 0,
             label=f"weight of the {channel} channel",
         )
-    known = [*KNOBS, _WEIGHT_PREFIX + "vector", _WEIGHT_PREFIX + "lexical"]
+    key = name.removeprefix(CAPTURE_PREFIX)
+    if key != name and key:
+        return Knob(name, "a value of this key", free=True, null="config", label=_said(key))
+    known = [*KNOBS, _WEIGHT_PREFIX + "vector", _WEIGHT_PREFIX + "lexical", "engine.chunking"]
     raise KeyError(f'unknown knob "{name}". {did_you_mean(name, known)}')
+
+
+def _said(key: str) -> str:
+    """Return a key as words: `embedder.dimensions` is "embedder dimensions"."""
+    return key.removesuffix(".kind").replace(".", " ").replace("_", " ")
+
+
+class Origin(NamedTuple):
+    """Which candidates settings rank: what was captured, the stores in scope, and how deep.
+
+    ``captured`` is the text of the knobs that decide what is retrieved; empty where there are none.
+    """
+
+    captured: str
+    stores: str
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One full assignment of the ranking knobs (``semantics`` §1).
 
-    ``depth`` ``None`` follows ``limit``. ``weights`` holds only channels whose weight is not 1;
-    equal rankings therefore compare equal. Values are validated on construction.
+    ``depth`` ``None`` follows ``limit``. ``stores`` is ``all``, or the one store to search.
+    ``weights`` holds only channels whose weight is not 1; equal rankings therefore compare equal.
+    ``capture`` holds knobs that decide what is retrieved; empty where the config alone decides.
+    Values are validated on construction.
 
     Examples
     --------
@@ -226,6 +283,8 @@ class Settings:
     limit: int = 10
     depth: int | None = None
     weights: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    stores: str = "all"
+    capture: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     text: str = field(init=False, compare=False, repr=False, default="")
     """Canonical text; two spellings of one setting have the same."""
 
@@ -244,6 +303,7 @@ class Settings:
             if value != 1:
                 cleaned[channel] = float(value or 0.0)
         object.__setattr__(self, "weights", MappingProxyType(cleaned))
+        object.__setattr__(self, "capture", MappingProxyType(dict(sorted(self.capture.items()))))
         text = " ".join(f"{n}={knob(n).format(v)}" for n, v in self.as_dict().items())
         object.__setattr__(self, "text", text)
 
@@ -263,11 +323,22 @@ class Settings:
         """Rows taken per channel and store: ``depth``, or ``limit`` unless it is set."""
         return self.limit if self.depth is None else self.depth
 
+    @property
+    def origin(self) -> Origin:
+        """Which candidates these settings rank."""
+        return Origin(
+            " ".join(f"{name}={knob(name).format(v)}" for name, v in self.capture.items()),
+            self.stores,
+            self.effective_depth,
+        )
+
     def weight(self, channel: str) -> float:
         return self.weights.get(channel, 1.0)
 
     def get(self, name: str) -> Value:
-        """Return one knob's value by its name, also ``weights.<channel>``."""
+        """Return one knob's value by its name, also ``weights.<channel>`` and ``engine.<key>``."""
+        if name.startswith(CAPTURE_PREFIX):
+            return self.capture.get(name)
         if name.startswith(_WEIGHT_PREFIX):
             return self.weight(name.removeprefix(_WEIGHT_PREFIX))
         if name not in KNOBS:
@@ -279,18 +350,28 @@ class Settings:
 
     def with_values(self, values: Mapping[str, Value]) -> Settings:
         """Return these settings with some knobs changed."""
-        plain = {name: v for name, v in values.items() if not name.startswith(_WEIGHT_PREFIX)}
-        weights = dict(self.weights)
+        plain: dict[str, Any] = {}
+        weights, capture = dict(self.weights), dict(self.capture)
         for name, value in values.items():
-            if name.startswith(_WEIGHT_PREFIX):
-                weights[name.removeprefix(_WEIGHT_PREFIX)] = 0.0 if value is None else float(value)
-        changes: dict[str, Any] = {**plain, "weights": weights}
-        return replace(self, **changes)
+            if name.startswith(CAPTURE_PREFIX):
+                capture[name] = value
+            elif name.startswith(_WEIGHT_PREFIX):
+                weights[name.removeprefix(_WEIGHT_PREFIX)] = float(value or 0.0)
+            else:
+                plain[name] = value
+        return replace(self, **plain, weights=weights, capture=capture)
 
     def as_dict(self) -> dict[str, Value]:
-        """Return knob name to value, fixed knobs first, then weights that are not 1."""
+        """Return knob name to value.
+
+        Fixed knobs come first (``stores`` where it is not ``all``), then weights that are not 1,
+        then knobs that decide what is retrieved.
+        """
         values: dict[str, Value] = {name: self.get(name) for name in KNOBS}
+        if self.stores == "all":
+            del values["stores"]
         values.update({_WEIGHT_PREFIX + name: w for name, w in self.weights.items()})
+        values.update(self.capture)
         return values
 
     @property
@@ -301,52 +382,3 @@ class Settings:
 
 def _settings_from(values: Mapping[str, Value]) -> Settings:
     return Settings().with_values(values)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One planned settings and its part in the sweep.
-
-    ``in_space`` is a combination of the space, ``on_line`` one of the printed table (the table's
-    knob through the current setting).
-    """
-
-    number: int
-    settings: Settings
-    in_space: bool
-    on_line: bool
-    is_current: bool
-
-    @property
-    def trial_id(self) -> str:
-        return self.settings.trial_id
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSpace:
-    """The values that a sweep tries per knob; every combination is one trial.
-
-    Parameters
-    ----------
-    base
-        Gives the knobs that the space does not name.
-    choices
-        Knob name to distinct values, in the order in which they were typed.
-    """
-
-    base: Settings
-    choices: Mapping[str, tuple[Value, ...]]
-
-    @property
-    def size(self) -> int:
-        """Number of combinations, computed without building them."""
-        return math.prod(len(values) for values in self.choices.values())
-
-    def __iter__(self) -> Iterator[Settings]:
-        names = list(self.choices)
-        for combination in itertools.product(*self.choices.values()):
-            yield self.base.with_values(dict(zip(names, combination, strict=True)))
-
-    def line(self, name: str, through: Settings) -> list[Settings]:
-        """Return the settings that differ from ``through`` in one knob, over its values here."""
-        return [through.with_values({name: value}) for value in self.choices.get(name, ())]

@@ -108,15 +108,16 @@ def margins_of(curve: Curve, replay: Replay, value: Value) -> Margins:
         If the curve does not reach the value.
     """
     apart = curve.point(value) is not None
-    if not apart and not (value is not None and curve.low <= value <= curve.high):
+    number = value if isinstance(value, int | float) else math.nan
+    if not apart and not (curve.low <= number <= curve.high):
         raise ValueError(
             f"{curve.knob.name} is computed from {curve.low:g} to {curve.high:g}, "
             f"not at {curve.knob.format(value)}"
         )
-    if not apart and value is not None and curve.underflow is not None:
+    if not apart and curve.underflow is not None:
         low, high = curve.underflow
-        if low <= value <= high:  # nothing is known of its neighbours
-            alone = Interval(float(value), float(value), False)
+        if low <= number <= high:  # nothing is known of its neighbours
+            alone = Interval(float(number), float(number), False)
             return Margins(value, alone, alone, ())
     positions = replay.positions([curve.settings.with_values({curve.knob.name: value})])
     judgments = positions.judgments
@@ -252,6 +253,7 @@ def _flips(
     curve: Curve, replay: Replay, worse: NDArray[np.bool_], stop: tuple[float, float]
 ) -> Iterator[Flip]:
     pieces, steps = curve.pieces, curve.steps
+    replay = replay.of(curve.settings)
     layout = replay.layout(curve.settings.effective_depth)
     items = replay.pool.item_ids
     for upwards, at in ((False, stop[0]), (True, stop[1])):

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from sweeper.capture import capture
+from sweeper.capture import capture as ask
 from sweeper.config import Config
 from sweeper.corpus import Corpus, parse_instant
 from sweeper.engines import open_engine
@@ -22,11 +22,21 @@ from sweeper.engines.base import Engine
 from sweeper.errors import InputError
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet
+from sweeper.knobs import Settings, Value
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.pools import Pool
 from sweeper.store import past_sweeps
 
-__all__ = ["Inputs", "OpenSweep", "Progress", "open_sweep", "read_inputs", "silent", "spec_hash"]
+__all__ = [
+    "Capture",
+    "Inputs",
+    "OpenSweep",
+    "Progress",
+    "open_sweep",
+    "read_inputs",
+    "silent",
+    "spec_hash",
+]
 
 
 class Progress(Protocol):
@@ -54,57 +64,110 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """One engine of a sweep, and where its candidates are kept.
+
+    Attributes
+    ----------
+    name
+        Text of the knobs that decide what is retrieved (``Settings.origin.captured``).
+    engine
+    stem
+        Names the pool's file, by the questions, the engine, the depth and ``as_of``. Pools of a
+        live engine belong to one sweep.
+    """
+
+    name: str
+    engine: Engine
+    stem: str
+
+    @property
+    def shared(self) -> bool:
+        """Whether the engine gives the same candidates for the same questions, for every sweep."""
+        return self.engine.fingerprint is not None
+
+
+@dataclass(frozen=True, slots=True)
 class OpenSweep:
-    """A sweep's inputs and its engine."""
+    """A sweep's inputs and its engines: one per combination of knobs that decide what is retrieved.
+
+    ``captures`` has the engine as it runs today first.
+    """
 
     inputs: Inputs
-    engine: Engine
+    captures: tuple[Capture, ...]
     root: Path
+
+    @property
+    def engine(self) -> Engine:
+        """The engine as it runs today."""
+        return self.captures[0].engine
+
+    @property
+    def black_box(self) -> bool:
+        """Whether the engine shows no candidates, so that every setting is asked of it."""
+        return not self.engine.channels
 
     @property
     def spec(self) -> dict[str, Any]:
         """What identifies the sweep; equal specs give equal tables."""
+        prints = [item.engine.fingerprint for item in self.captures]
         return {
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
             "corpus": self.inputs.corpus_digest,
-            "engine": self.engine.fingerprint,
+            "engine": prints[0] if len(prints) == 1 else prints,
         }
 
-    @property
-    def pool_path(self) -> Path:
-        """Where the pool is kept: named by the questions, the engine, the depth and ``as_of``."""
-        config = self.inputs.config
-        asked = [
-            (q.query_id, q.text, sorted(q.filter.items()), q.user)
-            for q in self.inputs.golden.queries
-        ]
-        as_of = config.as_of.isoformat() if config.as_of else "first capture"
-        name = spec_hash([asked, self.engine.fingerprint, config.depth, as_of])[:16]
-        return self.root / ".pools" / f"{name}.parquet"
+    def capture_of(self, settings: Settings) -> Capture:
+        """Return the engine whose candidates some settings rank."""
+        return next(item for item in self.captures if item.name == settings.origin.captured)
 
-    def pool(self, *, progress: Progress = silent) -> tuple[Pool, bool]:
+    def pool_path(self, capture: Capture | None = None, *, owner: str = "") -> Path:
+        """Return where candidates are kept.
+
+        Parameters
+        ----------
+        capture
+            Of which engine; of the one that runs today unless given.
+        owner
+            The sweep, ``name/id``, to which the pool of a live engine belongs.
+        """
+        capture = capture or self.captures[0]
+        stem = capture.stem if capture.shared else spec_hash([capture.stem, owner])[:16]
+        return self.root / ".pools" / f"{stem}.parquet"
+
+    def pool(
+        self,
+        capture: Capture | None = None,
+        *,
+        owner: str = "",
+        progress: Progress = silent,
+    ) -> tuple[Pool, bool]:
         """Return the candidates of every question, and whether they had to be captured.
 
         An engine with a fingerprint gives the same candidates for the same questions, so its pools
         are shared by all sweeps under ``root``. A pool file that cannot be read is captured again.
         """
-        if self.pool_path.exists():
+        capture = capture or self.captures[0]
+        path = self.pool_path(capture, owner=owner)
+        if path.exists():
             with contextlib.suppress(InputError):
-                return read_pool(self.pool_path), False
-        pool = capture(
+                return read_pool(path), False
+        step = f"capture {capture.name}" if capture.name else "capture"
+        pool = ask(
             self.inputs.golden,
-            self.engine,
+            capture.engine,
             depth=self.inputs.config.depth,
-            progress=lambda done, total: progress("capture", done, total),
+            progress=lambda done, total: progress(step, done, total),
         )
-        write_pool(self.pool_path, pool)
+        write_pool(path, pool)
         return pool, True
 
 
 @contextlib.contextmanager
 def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[OpenSweep]:
-    """Read what a config names and open its engine.
+    """Read what a config names and open its engines.
 
     Raises
     ------
@@ -113,20 +176,35 @@ def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[Open
     """
     root = Path(root)
     inputs = read_inputs(config)
-
-    def opened(as_of: datetime) -> OpenSweep:
-        engine = open_engine(config, inputs.corpus, as_of=as_of, cache=root / ".cache")
-        return OpenSweep(inputs, engine, root)
-
     with contextlib.ExitStack() as stack:
-        found = opened(config.as_of or datetime.now(UTC))
-        stack.callback(found.engine.close)
-        first = _first_capture(found.pool_path) if config.as_of is None else None
-        if first is not None:
-            found = opened(first)
-            stack.callback(found.engine.close)
-        config.check_channels(found.engine.channels)
-        yield found
+
+        def opened(captured: Mapping[str, Value], as_of: datetime) -> Capture:
+            own = config.with_engine(captured)
+            engine = open_engine(own, inputs.corpus, as_of=as_of, cache=root / ".cache")
+            stack.callback(engine.close)
+            return Capture(
+                config.current.with_values(captured).origin.captured,
+                engine,
+                _stem(inputs, engine, config),
+            )
+
+        first, *others = config.captured
+        as_of = config.as_of or datetime.now(UTC)
+        today = opened(first, as_of)
+        found = OpenSweep(inputs, (today,), root)
+        earlier = _first_capture(found.pool_path()) if config.as_of is None else None
+        if earlier is not None:
+            as_of, today = earlier, opened(first, earlier)
+        captures = (today, *(opened(values, as_of) for values in others))
+        config.check_channels(today.engine.channels)
+        config.check_knobs(today.engine.knobs)
+        yield OpenSweep(inputs, captures, root)
+
+
+def _stem(inputs: Inputs, engine: Engine, config: Config) -> str:
+    asked = [(q.query_id, q.text, sorted(q.filter.items()), q.user) for q in inputs.golden.queries]
+    as_of = config.as_of.isoformat() if config.as_of else "first capture"
+    return spec_hash([asked, engine.fingerprint, config.depth, as_of])[:16]
 
 
 def _first_capture(pool_path: Path) -> datetime | None:
@@ -151,9 +229,11 @@ def read_inputs(config: Config) -> Inputs:
     source, corpus = config.corpus, None
     if source is not None:
         corpus = read_corpus(config.existing(source), fields=source.fields or None)
+    topics = config.golden.topics
     golden = read_golden(
         config.existing(config.golden),
         fields=config.golden.fields or None,
+        topics=None if topics is None else config.resolve(topics),
         corpus_keys=None if corpus is None else corpus.keys,
     )
     config.check_figures(golden)

@@ -374,9 +374,13 @@ class _Describer:
                 return (day, lost[0]), min(until, self.horizon_days)
         if until > self.horizon_days or not math.isfinite(self.horizon_days):
             return None, min(until, self.horizon_days)
-        later = Replay(results.pool.at(self.horizon_days), results.golden)
-        # Two settings may differ in depth, so each is replayed by itself.
-        own, other = (later.figures([item], results.metrics).value[0] for item in (settings, today))
+        # Two settings may rank different candidates, so each is replayed by itself.
+        own, other = (
+            Replay(results.replay.of(item).pool.at(self.horizon_days), results.golden)
+            .figures([item], results.metrics)
+            .value[0]
+            for item in (settings, today)
+        )
         now = self._held(own, other)
         lost = [text for text in held if text not in now]
         return ((self.horizon_days, lost[0]) if lost else None), until
@@ -428,7 +432,7 @@ def _few_digits(low: float, high: float, *, log: bool) -> float:
 
 def _tally(results: Results, trial: int, current: int) -> Tally:
     settings = results.settings
-    if settings[trial].effective_depth == settings[current].effective_depth:
+    if settings[trial].origin == settings[current].origin:
         return tally(results.positions([current, trial]), results.metrics, 0)[1]
     return tally(results.positions([trial]), results.metrics, results.positions([current]))[0]
 

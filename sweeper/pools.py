@@ -202,6 +202,17 @@ class Pool:
             )
         return QueryCandidates(self.query_ids[query], rows)
 
+    def within(self, store: Store) -> Pool:
+        """Return this pool as a search of one store alone would have filled it."""
+        kept = self.item_store[self.row_item] == STORES.index(store)
+        return replace(
+            self,
+            row_query=self.row_query[kept],
+            row_channel=self.row_channel[kept],
+            row_item=self.row_item[kept],
+            row_value=self.row_value[kept],
+        )
+
     def at(self, days_later: float) -> Pool:
         """Return this pool as it will be ``days_later`` with unchanged content: memories age."""
         return replace(self, item_age_days=self.item_age_days + days_later)

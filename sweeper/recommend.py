@@ -109,8 +109,8 @@ def scores_of(replay: Replay, settings: Sequence[Settings], metrics: Sequence[Me
     judgments = replay.judgments
     shape = (len(settings), judgments.n_queries)
     values = {str(metric): np.full(shape, np.nan) for metric in metrics}
-    for depth in dict.fromkeys(item.effective_depth for item in settings):
-        members = [n for n, item in enumerate(settings) if item.effective_depth == depth]
+    for origin in dict.fromkeys(item.origin for item in settings):
+        members = [n for n, item in enumerate(settings) if item.origin == origin]
         positions = replay.positions([settings[n] for n in members])
         for metric in metrics:
             place = np.ix_(np.array(members), metric.queries(judgments))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -41,15 +42,15 @@ CountFeatures: TypeAlias = Callable[[Layout, Evaluator, Sequence[Settings]], NDA
 
 
 class Replay:
-    """Replays one pool against one golden set.
+    """Replays what was captured against one golden set.
 
     Parameters
     ----------
     pool
-        Must hold every query of the golden set.
+        Must hold every query of the golden set. Where knobs decide what is retrieved, one pool per
+        text of these knobs (``Settings.origin.captured``).
     golden
         Its queries decide which rows are relevant.
-
     compiled
         Whether to use the compiled kernel (extra ``fast``); by default for large sweeps. The
         figures are the same either way.
@@ -57,24 +58,68 @@ class Replay:
     Raises
     ------
     ValueError
-        If the pool lacks a query of the golden set.
+        If a pool lacks a query of the golden set.
     """
 
-    def __init__(self, pool: Pool, golden: GoldenSet, *, compiled: bool | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool | Mapping[str, Pool],
+        golden: GoldenSet,
+        *,
+        compiled: bool | None = None,
+    ) -> None:
         self.compiled = compiled
-        place = {query_id: number for number, query_id in enumerate(pool.query_ids)}
-        missing = [q for q in golden.query_ids if q not in place]
-        if missing:
-            raise ValueError(f"the pool lacks {len(missing)} queries, {missing[0]!r} first")
-        self.pool = pool
         self.golden = golden
         self.judgments = Judgments(golden)
-        self._pool_query = np.array([place[q] for q in golden.query_ids], np.intp)
+        self._pools = {"": pool} if isinstance(pool, Pool) else dict(pool)
+        self._several = not isinstance(pool, Pool)
+        self._parts: dict[tuple[str, str], Replay] = {}
+        self._part_of: tuple[str, str] | None = None
         self._layouts: dict[int, Layout] = {}
+        for one in self._pools.values():
+            place = {query_id: number for number, query_id in enumerate(one.query_ids)}
+            missing = [q for q in golden.query_ids if q not in place]
+            if missing:
+                raise ValueError(f"the pool lacks {len(missing)} queries, {missing[0]!r} first")
+        self._pool_query = np.array([place[q] for q in golden.query_ids], np.intp)
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave the pool out: workers replay the layouts that were prepared."""
-        return {**self.__dict__, "pool": None, "golden": None}
+        """Leave the pools out: workers replay the layouts that were prepared."""
+        return {**self.__dict__, "_pools": {}, "golden": None}
+
+    @property
+    def pool(self) -> Pool:
+        """The pool, where there is one alone; see :meth:`of`."""
+        [pool] = self._pools.values()
+        return pool
+
+    def of(self, settings: Settings) -> Replay:
+        """Return the replay of the one pool that some settings rank, their stores alone.
+
+        Raises
+        ------
+        ValueError
+            If nothing was captured for these settings.
+        """
+        captured, stores, _ = settings.origin
+        if (captured, stores) == self._part_of or (not self._several and stores == "all"):
+            return self
+        part = self._parts.get((captured, stores))
+        if part is None:
+            pool = self._pools.get(captured) if self._several else self.pool
+            if pool is None:
+                raise ValueError(f"nothing was captured for {captured or 'these settings'}")
+            if stores != "all":
+                pool = pool.within("document" if stores == "document" else "memory")
+            part = self._parts[captured, stores] = Replay(pool, self.golden)
+            part._part_of = (captured, stores)
+        part.compiled = self.compiled
+        return part
+
+    def prepare(self, settings: Iterable[Settings]) -> None:
+        """Build the arrays of some settings, so that workers find them ready."""
+        for origin, one in {item.origin: item for item in settings}.items():
+            self.of(one).layout(origin.depth)
 
     def layout(self, depth: int) -> Layout:
         """Return the pool's arrays at one depth, prepared once.
@@ -96,12 +141,16 @@ class Replay:
         Parameters
         ----------
         settings
-            At least one; all of one depth.
+            At least one; all of one origin.
         """
-        depths = {item.effective_depth for item in settings}
-        if len(depths) != 1:
-            raise ValueError(f"settings of one depth are needed, got {sorted(depths)}")
-        layout = self.layout(depths.pop())
+        origins = {item.origin for item in settings}
+        if len(origins) != 1:
+            raise ValueError(f"settings of one origin are needed, got {sorted(origins)}")
+        part = self.of(settings[0])
+        return self._positions(settings) if part is self else part._positions(settings)
+
+    def _positions(self, settings: Sequence[Settings]) -> Positions:
+        layout = self.layout(settings[0].effective_depth)
         position = np.zeros((len(settings), layout.n_targets), layout.dtype)
         returned = np.zeros((len(settings), self.judgments.n_queries), np.int32)
         for group in groups_of(layout, settings):
@@ -115,6 +164,20 @@ class Replay:
         """Return the figures of each settings, in their order, in bounded memory."""
         if not settings:
             raise ValueError("at least one settings is needed")
+        members: dict[Replay, list[int]] = {}
+        for trial, item in enumerate(settings):
+            members.setdefault(self.of(item), []).append(trial)
+        found = []
+        for part, trials in members.items():
+            found.append(part._figures([settings[trial] for trial in trials], metrics))
+        if len(found) == 1:
+            return found[0]
+        value = np.empty((len(settings), *found[0].value.shape[1:]))
+        for trials, figures in zip(members.values(), found, strict=True):
+            value[trials] = figures.value
+        return replace(found[0], value=value)
+
+    def _figures(self, settings: Sequence[Settings], metrics: Sequence[Metric]) -> Figures:
         # No position is higher than the number of candidates, whatever the limit.
         deepest = max(self.layout(item.effective_depth).n_slots for item in settings)
         limit = min(max(item.limit for item in settings), max(1, deepest))
@@ -127,7 +190,7 @@ class Replay:
                 counts = count(self.layout(chosen[0].effective_depth), evaluator, chosen)
                 value[trials] = evaluator.figures(None, counts).value
             else:
-                value[trials] = evaluator.figures(self.positions(chosen)).value
+                value[trials] = evaluator.figures(self._positions(chosen)).value
         return Figures(evaluator.groups, evaluator.metrics, value, evaluator.n_queries)
 
     def pays(self, settings: Sequence[Settings]) -> bool:
@@ -166,6 +229,7 @@ class Replay:
                 yield trials[start : start + size]
 
 
-def _group_key(item: Settings) -> tuple[int, tuple[tuple[str, float], ...], int, float]:
+def _group_key(item: Settings) -> tuple[object, ...]:
     floor = -math.inf if item.min_similarity is None else item.min_similarity
-    return (item.effective_depth, tuple(item.weights.items()), item.rrf_k, floor)
+    weights = tuple(item.weights.items())
+    return (item.origin, weights, item.rrf_k, floor)

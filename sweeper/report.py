@@ -256,17 +256,17 @@ def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) ->
 def tallies(results: Results, trials: Sequence[int]) -> list[Tally]:
     """Compare trials with the current setting, question by question."""
     current = results.trial("current")
-    depths = results.settings
+    settings = results.settings
     found: dict[int, Tally] = {}
-    for depth in dict.fromkeys(depths[number].effective_depth for number in trials):
-        members = [n for n in trials if depths[n].effective_depth == depth]
+    for origin in dict.fromkeys(settings[number].origin for number in trials):
+        members = [n for n in trials if settings[n].origin == origin]
         found.update(_tallies_at(results, members, current))
     return [found[number] for number in trials]
 
 
 def _tallies_at(results: Results, members: list[int], current: int) -> dict[int, Tally]:
     settings = results.settings
-    if settings[current].effective_depth == settings[members[0]].effective_depth:
+    if settings[current].origin == settings[members[0]].origin:
         positions = results.positions([current, *members])
         return dict(zip(members, tally(positions, results.metrics, 0)[1:], strict=True))
     reference = results.positions([current])

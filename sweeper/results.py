@@ -91,7 +91,7 @@ class Results:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.manifest: Mapping[str, Any] = read_manifest(self.folder)
-        if self.manifest.get("status") != "complete":
+        if self.manifest.get("status") not in {"complete", "incomplete"}:
             raise InputError(
                 f"{self.folder}: this sweep has not finished. Run the same command again to "
                 "complete it."
@@ -234,36 +234,76 @@ class Results:
         return table
 
     def positions(self, trials: Sequence[int]) -> Positions:
-        """Replay some trials from the pool; all of one depth."""
+        """Replay some trials from the pool; all of one origin (what they rank, and how deep)."""
         return self.replay.positions([self.settings[number] for number in trials])
 
     @cached_property
     def pool(self) -> Pool:
-        """The captured candidates."""
+        """The candidates that the current setting ranks."""
+        return self.replay.of(self.settings[self.trial("current")]).pool
+
+    @property
+    def pool_path(self) -> Path:
+        """Where the candidates that the current setting ranks are kept."""
+        return self._pools_folder / str(self.manifest["pool"]["file"])
+
+    @property
+    def pool_files(self) -> dict[str, Path]:
+        """Where all captured candidates are kept, by the knobs that decide what is retrieved.
+
+        Empty for a sweep over an engine that shows no candidates.
+        """
+        pools = self.manifest.get("pools", {"": self.manifest["pool"]})
+        return {
+            name: self._pools_folder / str(facts["file"])
+            for name, facts in pools.items()
+            if facts["file"]
+        }
+
+    @property
+    def _pools_folder(self) -> Path:
+        return self.folder.parent.parent / ".pools"
+
+    def read_pool(self, name: str) -> Pool:
+        """Read one of :attr:`pool_files`.
+
+        Raises
+        ------
+        InputError
+            If it is gone, damaged, or not what the sweep was made with.
+        """
         from sweeper.poolfile import read_pool
 
-        if not self.pool_path.exists():
+        path = self.pool_files[name]
+        if not path.exists():
             raise InputError(
-                f"{self.pool_path}: the candidates of this sweep are gone. sweep run captures them "
-                "again."
+                f"{path}: the candidates of this sweep are gone. sweep run captures them again."
             )
-        pool = read_pool(self.pool_path)
-        if pool.digest != self.manifest["pool"]["digest"]:
+        pool = read_pool(path)
+        pools = self.manifest.get("pools", {"": self.manifest["pool"]})
+        if pool.digest != pools[name]["digest"]:
             raise InputError(
-                f"{self.pool_path}: these are not the candidates that this sweep was made with. "
+                f"{path}: these are not the candidates that this sweep was made with. "
                 "Repeat it with sweep run --fresh."
             )
         return pool
 
-    @property
-    def pool_path(self) -> Path:
-        """Where the captured candidates are kept."""
-        return self.folder.parent.parent / ".pools" / str(self.manifest["pool"]["file"])
-
     @cached_property
     def replay(self) -> Replay:
-        """The pool, ready to rank under any settings."""
-        return Replay(self.pool, self.golden)
+        """What was captured, ready to rank under any settings.
+
+        Raises
+        ------
+        InputError
+            If the engine shows no candidates, or they are gone.
+        """
+        pools = {name: self.read_pool(name) for name in self.pool_files}
+        if not pools:
+            raise InputError(
+                f"{self.address}: its engine shows no candidates, so only the settings that it was "
+                "asked can be shown. Add the setting to the space (or arms) and run the sweep."
+            )
+        return Replay(pools if len(pools) > 1 else next(iter(pools.values())), self.golden)
 
     def pareto(self, objectives: Mapping[str, str] | None = None) -> pd.DataFrame:
         """Return the trials that no other beats in every objective, best first objective first.
@@ -461,6 +501,9 @@ def _short(name: str) -> str:
 
 
 def _value(name: str, value: Any) -> Value:
+    own = knob(name)
     if value is None or pd.isna(value):
-        return None
-    return int(value) if knob(name).integer else float(value)
+        return "all" if own.words else None
+    if isinstance(value, str):
+        return own.parse(value) if own.words else value
+    return int(value) if own.integer or (own.free and value == int(value)) else float(value)

@@ -1,23 +1,359 @@
 """Which settings a sweep tries, and in which order.
 
-A sampler proposes settings in batches and is told the figures of the batch before. The grid needs
-no telling: everything is known from the start.
+A sampler proposes settings in batches of a fixed size and is told the figures of those before, so
+what it proposes never depends on how many processes replay them. The grid is our own: it is known
+from the start and never repeats a point. Everything else is Optuna's, asked and told; its study
+lives in memory alone and is made anew from our records for every batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from sweeper.knobs import SearchSpace, Settings, Trial
+from sweeper.knobs import Settings, Value, knob
+from sweeper.spaces import SearchSpace, Span, Trial, plainest, significant
 
-__all__ = ["plan_grid"]
+if TYPE_CHECKING:
+    import optuna
+
+__all__ = [
+    "Adaptive",
+    "Grid",
+    "Kind",
+    "Known",
+    "Listed",
+    "Planner",
+    "Sampler",
+    "make_sampler",
+]
+
+Kind: TypeAlias = Literal["grid", "random", "qmc", "tpe", "nsga2"]
+
+_ASKED_PER_TRIAL = 50
+"""Points asked for each new one before a sampler that repeats itself is out of ideas."""
 
 
-def plan_grid(space: SearchSpace, current: Settings, line_knob: str | None) -> list[Trial]:
-    """Return every trial of a grid sweep, numbered from 0.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What became of one settings.
 
-    The combinations of the space come first, in the order in which they were typed. The current
-    setting and the line of the table's knob through it follow where the space lacks them.
+    Attributes
+    ----------
+    gains : length n_objectives
+        Larger is better; ``None`` if the trial failed or an objective is undefined.
+    excess : length n_constraints
+        By how much each constraint is missed; 0 or less is met.
+    """
+
+    settings: Settings
+    gains: tuple[float, ...] | None
+    excess: tuple[float, ...] = ()
+
+
+class Sampler(Protocol):
+    """Proposes settings."""
+
+    def propose(self, known: Sequence[Known]) -> list[Settings]:
+        """Return the next batch, distinct and none of it known; empty at the end.
+
+        Parameters
+        ----------
+        known
+            Every trial so far, in the order in which they were proposed.
+        """
+
+
+class Grid:
+    """Every combination of a space, in the order in which it was typed."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        self._space = space
+
+    def propose(self, known: Sequence[Known]) -> list[Settings]:
+        return [] if known else list(_distinct(self._space))
+
+
+class Listed:
+    """Settings that need no telling: random or quasi-random points, drawn at once.
+
+    Parameters
+    ----------
+    space
+    kind
+        ``random``, ``sobol`` or ``halton``.
+    n_trials
+        How many distinct settings; fewer if the space has no more.
+    seed
+
+    References
+    ----------
+    Bergstra, Bengio, JMLR 13, 2012 (random). Owen, J. Complexity 14(4), 1998 (scrambled nets).
+    """
+
+    def __init__(self, space: SearchSpace, kind: str, *, n_trials: int, seed: int) -> None:
+        self._space, self._kind, self._n_trials, self._seed = space, kind, n_trials, seed
+
+    def propose(self, known: Sequence[Known]) -> list[Settings]:
+        if known:
+            return []
+        size = self._space.size
+        if size is not None and size <= self._n_trials:
+            return list(_distinct(self._space))
+        axes = _Axes(self._space)
+        study = _study(self._sampler())
+        return _ask(study, axes, self._n_trials, seen=set())
+
+    def _sampler(self) -> optuna.samplers.BaseSampler:
+        import optuna
+
+        if self._kind == "random":
+            return optuna.samplers.RandomSampler(seed=self._seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return optuna.samplers.QMCSampler(
+                qmc_type=self._kind,
+                scramble=True,
+                seed=self._seed,
+                warn_independent_sampling=False,
+            )
+
+
+class Adaptive:
+    """Optuna's TPE or NSGA-II, asked for a batch at a time.
+
+    A new sampler is seeded for every batch and told all that is known, in order: so a sweep that
+    was interrupted goes on exactly as it would have. Repeated points are told, not tried again.
+
+    Parameters
+    ----------
+    space
+    kind
+        ``tpe`` or ``nsga2``.
+    n_trials
+        How many distinct settings; fewer if the space has no more.
+    batch_size
+        Settings asked before the next figures are told; of NSGA-II a generation.
+    n_objectives, n_constraints
+    seed
+
+    References
+    ----------
+    Bergstra, Bardenet, Bengio, Kégl, NIPS 2011 (TPE). Deb, Pratap, Agarwal, Meyarivan, IEEE TEVC
+    6(2), 2002 (NSGA-II).
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        kind: Literal["tpe", "nsga2"],
+        *,
+        n_trials: int,
+        batch_size: int,
+        n_objectives: int,
+        seed: int,
+    ) -> None:
+        self._space, self._kind = space, kind
+        self._n_trials, self._batch_size, self._seed = n_trials, batch_size, seed
+        self._n_objectives = n_objectives
+        self._axes = _Axes(space)
+
+    def propose(self, known: Sequence[Known]) -> list[Settings]:
+        mine = [item for item in known if item.settings in self._space]
+        left = self._n_trials - len(mine)
+        size = self._space.size
+        if size is not None and size - len(mine) <= left:
+            seen = {item.settings.text for item in known}
+            return [item for item in _distinct(self._space) if item.text not in seen]
+        if left <= 0:
+            return []
+        study = _study(self._sampler(len(mine)), self._n_objectives)
+        for number, item in enumerate(mine):
+            study.add_trial(self._told(item, number))
+        seen = {item.settings.text for item in known}
+        return _ask(study, self._axes, min(left, self._batch_size), seen, told=mine)
+
+    def _sampler(self, n_done: int) -> optuna.samplers.BaseSampler:
+        import optuna
+
+        seed = self._seed + n_done
+        if self._kind == "tpe":
+            return optuna.samplers.TPESampler(seed=seed)
+        return optuna.samplers.NSGAIISampler(population_size=self._batch_size, seed=seed)
+
+    def _told(self, item: Known, number: int) -> optuna.trial.FrozenTrial:
+        import optuna
+
+        state = optuna.trial.TrialState
+        # NSGA-II reads a trial's generation where its own bookkeeping would have put it.
+        generation = {"NSGAIISampler:generation": number // self._batch_size}
+        trial = optuna.trial.create_trial(
+            state=state.FAIL if item.gains is None else state.COMPLETE,
+            values=item.gains,
+            params=self._axes.params(item.settings),
+            distributions=self._axes.distributions,
+            system_attrs=generation if self._kind == "nsga2" else None,
+        )
+        for place, excess in enumerate(item.excess):
+            trial.set_constraint(str(place), excess)
+        return trial
+
+
+def make_sampler(
+    space: SearchSpace,
+    kind: Kind,
+    *,
+    n_trials: int | None,
+    batch_size: int,
+    sequence: str,
+    n_objectives: int,
+    seed: int,
+) -> Sampler:
+    """Return the sampler of a config.
+
+    Raises
+    ------
+    ValueError
+        If a sampler that needs a budget is given none.
+    """
+    if kind == "grid":
+        return Grid(space)
+    if n_trials is None:
+        raise ValueError(f"sampler {kind} needs n_trials")
+    if kind in {"random", "qmc"}:
+        drawn = "random" if kind == "random" else sequence
+        return Listed(space, drawn, n_trials=n_trials, seed=seed)
+    assert kind in {"tpe", "nsga2"}
+    return Adaptive(
+        space,
+        "tpe" if kind == "tpe" else "nsga2",
+        n_trials=n_trials,
+        batch_size=batch_size,
+        n_objectives=n_objectives,
+        seed=seed,
+    )
+
+
+class _Axes:
+    """A space as Optuna's distributions, and back.
+
+    A list becomes the places on its axis, in axis order, so that a sampler knows what is near what.
+    A span with further values becomes a span and a place: the first place is the span.
+    """
+
+    def __init__(self, space: SearchSpace) -> None:
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        self._space = space
+        self._lists: dict[str, list[Value]] = {}
+        self.distributions: dict[str, Any] = {}
+        for name in space.knobs:
+            span = space.spans.get(name)
+            if span is None:
+                axis = sorted(space.choices[name], key=knob(name).sort_key)
+                self._lists[name] = axis
+                if len(axis) > 1:
+                    self.distributions[name] = IntDistribution(0, len(axis) - 1)
+                continue
+            number = (
+                IntDistribution(int(span.low), int(span.high), log=span.log)
+                if span.integer
+                else FloatDistribution(span.low, span.high, log=span.log)
+            )
+            self.distributions[name] = number
+            if span.also:
+                self.distributions[f"{name}?"] = IntDistribution(0, len(span.also))
+
+    def settings(self, params: dict[str, Any]) -> Settings:
+        """Return the settings that a sampler's numbers stand for."""
+        values: dict[str, Value] = {}
+        for name in self._space.knobs:
+            span = self._space.spans.get(name)
+            if span is None:
+                values[name] = self._lists[name][params.get(name, 0)]
+            elif params.get(f"{name}?", 0) > 0:
+                values[name] = span.also[params[f"{name}?"] - 1]
+            else:
+                values[name] = _typed(params[name], span)
+        return self._space.settings(values)
+
+    def params(self, settings: Settings) -> dict[str, Any]:
+        """Return numbers that stand for some settings of the space.
+
+        A knob that does not matter there is given the first place of its axis.
+        """
+        params: dict[str, Any] = {}
+        for name in self._space.knobs:
+            value, span = settings.get(name), self._space.spans.get(name)
+            if span is None:
+                axis = self._lists[name]
+                if len(axis) > 1:
+                    params[name] = axis.index(value) if value in axis else 0
+                continue
+            inside = not isinstance(value, str | None) and span.low <= value <= span.high
+            params[name] = value if inside else (int(span.low) if span.integer else span.low)
+            if span.also:
+                beside = not inside and value in span.also
+                params[f"{name}?"] = span.also.index(value) + 1 if beside else 0
+        return params
+
+
+def _typed(number: float, span: Span) -> Value:
+    if span.integer:
+        return int(number)
+    return min(max(significant(number), span.low), span.high)
+
+
+def _study(sampler: optuna.samplers.BaseSampler, n_objectives: int = 1) -> optuna.Study:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.create_study(sampler=sampler, directions=["maximize"] * n_objectives)
+
+
+def _ask(
+    study: optuna.Study,
+    axes: _Axes,
+    wanted: int,
+    seen: set[str],
+    told: Sequence[Known] = (),
+) -> list[Settings]:
+    """Ask until so many new settings are found, or the sampler only repeats itself."""
+    outcome = {item.settings.text: item for item in told}
+    seen = set(seen)
+    found: list[Settings] = []
+    for _ in range(_ASKED_PER_TRIAL * wanted):
+        if len(found) == wanted:
+            break
+        trial = study.ask(axes.distributions)
+        settings = axes.settings(trial.params)
+        if settings.text not in seen:
+            seen.add(settings.text)
+            found.append(settings)
+        elif settings.text in outcome:
+            _tell(study, trial, outcome[settings.text])
+    return found
+
+
+def _tell(study: optuna.Study, trial: optuna.Trial, known: Known) -> None:
+    import optuna
+
+    if known.gains is None:
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        return
+    for place, excess in enumerate(known.excess):
+        trial.set_constraint(str(place), excess)
+    study.tell(trial, list(known.gains))
+
+
+class Planner:
+    """Numbers the trials of a sweep from 0, and leaves repetitions out.
+
+    Proposed settings come first, in their order. Today's setting, the arms, and the line of the
+    table's knob through today's setting follow where they are not among these. A proposal that
+    ranks every pool as an earlier one does is left out, unless it is one of these.
 
     Parameters
     ----------
@@ -27,20 +363,73 @@ def plan_grid(space: SearchSpace, current: Settings, line_knob: str | None) -> l
         The settings that run today.
     line_knob
         The knob whose values the printed table lists, if any.
+    arms
+        Named settings.
+    channels
+        Names of the engine's channels; without them repetitions are not looked for.
+
+    Attributes
+    ----------
+    trials
+        Numbered from 0.
+    alike
+        Settings that were left out, and the trial's that each ranks like.
+    order
+        Every settings that was proposed or planned, once each, left out or not.
     """
-    line = [current] if line_knob is None else [current, *space.line(line_knob, current)]
-    on_line = {item.text for item in line}
-    in_space = {item.text for item in space}
-    return [
-        Trial(
-            number=number,
-            settings=item,
-            in_space=item.text in in_space,
-            on_line=item.text in on_line,
-            is_current=item.text == current.text,
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        current: Settings,
+        *,
+        line_knob: str | None = None,
+        arms: Sequence[tuple[str, Settings]] = (),
+        channels: Sequence[str] = (),
+    ) -> None:
+        self._space, self._current, self._channels = space, current, channels
+        self._line = [current]
+        if line_knob is not None:
+            self._line += space.line(line_knob, current)
+        self._arms = [item for _, item in arms]
+        self._on_line = {item.text for item in self._line}
+        self._named = {item.text: name for name, item in reversed(arms)}
+        self._ranked: dict[str, Settings] = {}
+        self._seen: set[str] = set()
+        self.trials: list[Trial] = []
+        self.alike: dict[str, Settings] = {}
+        self.order: list[Settings] = []
+
+    def extend(self, proposed: Iterable[Settings]) -> None:
+        """Plan what a sampler proposes; the first time also what every sweep tries."""
+        first = not self.order
+        for item in proposed:
+            self._plan(item, proposed=True)
+        if first:
+            for item in (*self._line, *self._arms):
+                self._plan(item, proposed=False)
+
+    def _plan(self, item: Settings, *, proposed: bool) -> None:
+        if item.text in self._seen:
+            return
+        self._seen.add(item.text)
+        self.order.append(item)
+        wanted = item.text in self._on_line or item.text in self._named
+        if self._channels:
+            other = self._ranked.setdefault(plainest(item, self._channels).text, item)
+            if other is not item and not wanted:
+                self.alike[item.text] = other
+                return
+        self.trials.append(
+            Trial(
+                number=len(self.trials),
+                settings=item,
+                in_space=proposed or item in self._space,
+                on_line=item.text in self._on_line,
+                is_current=item.text == self._current.text,
+                arm=self._named.get(item.text),
+            )
         )
-        for number, item in enumerate(_distinct((*space, *line)))
-    ]
 
 
 def _distinct(settings: Iterable[Settings]) -> Iterator[Settings]:

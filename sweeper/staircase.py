@@ -166,7 +166,7 @@ class Curve:
         apart = self.point(value)
         if apart is not None:
             return apart
-        assert value is not None
+        assert isinstance(value, int | float)  # curves have numbers for an axis
         figures: FloatArray = self.value[self.cell(value)]
         return figures
 

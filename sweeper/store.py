@@ -230,6 +230,8 @@ class Lock:
         self._folder = folder
         self._holder = folder / ".lock-holder"
         self._lock = FileLock(folder / ".lock")
+        self.taken_over: str | None = None
+        """Says whose lock this was, if its owner died without giving it back."""
 
     def __enter__(self) -> Lock:
         with _storage(self._folder):
@@ -244,6 +246,9 @@ class Lock:
                     f"{self._folder}: {holder or 'another process'} is running this sweep. "
                     "Wait for it or stop it, then run the same command."
                 ) from None
+            with contextlib.suppress(OSError):
+                dead = self._holder.read_text(encoding="utf-8", errors="replace").strip()
+                self.taken_over = f"{dead} ended in the middle of this sweep; going on from there."
             try:
                 me = f"process {os.getpid()} on {socket.gethostname()}"
                 self._holder.write_text(me, "utf-8")

@@ -1,4 +1,4 @@
-"""The loop: capture what is missing, replay what is missing, keep every finished trial.
+"""The loop: propose, capture what is missing, replay or ask, keep every finished trial.
 
 ``run_sweep`` is what ``sweep run`` calls. It can be killed anywhere: the same call finishes the
 rest and leaves the same tables.
@@ -9,73 +9,94 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-import os
-import platform
-import subprocess
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from sweeper.audit import audit_ages, audit_knobs
 from sweeper.config import Config
-from sweeper.errors import InputError
+from sweeper.errors import IncompleteError, InputError
 from sweeper.evaluate import Evaluator, Figures
+from sweeper.fanout import Done, Fanout
 from sweeper.files import remove_leftovers
 from sweeper.formats import write_golden
 from sweeper.frames import per_query_table, write_tables
-from sweeper.knobs import Trial
+from sweeper.golden import GoldenSet
+from sweeper.interrupts import Interrupts
+from sweeper.knobs import Settings
+from sweeper.live import LiveSearch
+from sweeper.manifest import changes, manifest_of, pool_facts, show_as, status
 from sweeper.metrics import Metric
-from sweeper.opening import Inputs, OpenSweep, Progress, open_sweep, silent, spec_hash
-from sweeper.pools import FloatArray, Pool
+from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
+from sweeper.pools import Pool
 from sweeper.recommend import distances, pareto_front
 from sweeper.replay import Replay
-from sweeper.results import Results, latest_sweep
-from sweeper.samplers import plan_grid
-from sweeper.store import MANIFEST, Journal, Lock, read_manifest, write_manifest
+from sweeper.results import Results, load
+from sweeper.runs import Judgments, Positions
+from sweeper.samplers import Known, Planner, Sampler, make_sampler
+from sweeper.spaces import Trial
+from sweeper.store import Journal, Lock, write_manifest
 
-__all__ = ["Summary", "plan", "plan_of", "run_sweep", "shown"]
-
-_CHUNK_TRIAL_QUERIES = 400_000
-"""Work per chunk: about a tenth of a second, so that progress moves and a kill costs little."""
-
-_COMPILED_FACTOR = 10
-"""How much more work a chunk holds for the compiled kernel, which is as much faster."""
-
-_FAN_OUT_TRIAL_QUERIES = 4_000_000
-"""Below this, starting worker processes takes longer than all of the replay."""
+__all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
 
 _FRONT_KEPT = 50
 """Trials of the front whose per-query rows are stored; any other trial is replayed on demand."""
 
+_WARM_KEPT = 1000
+"""Trials of an earlier sweep that a sampler begins with; the best by the objectives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A trial without figures, and why."""
+
+    trial: Trial
+    error: str
+
+    def __str__(self) -> str:
+        return f"#{self.trial.number} {self.trial.settings.text}: {self.error}"
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one call of :func:`run_sweep` did."""
+    """What one call of :func:`run_sweep` did.
+
+    ``n_captured`` pools were captured, ``n_run`` trials run and ``n_kept`` found finished.
+    ``failed`` trials have no figures; the same call tries them again.
+    """
 
     results: Results
     n_run: int
     n_kept: int
-    captured: bool
+    n_captured: int
     n_processes: int
+    failed: tuple[Failure, ...]
     notes: tuple[str, ...]
+
+    @property
+    def captured(self) -> bool:
+        """Whether anything had to be captured."""
+        return self.n_captured > 0
 
 
 def run_sweep(
     config: Config,
     *,
     root: str | Path = "results",
-    n_jobs: int = 1,
+    fanout: Fanout | None = None,
     fresh: bool = False,
+    fail_fast: bool = False,
     progress: Progress = silent,
 ) -> Summary:
     """Carry out a sweep, or what is missing of it.
+
+    The first Ctrl-C finishes what runs, keeps it and raises ``KeyboardInterrupt``; the second
+    raises at once. Either way the same call goes on from there.
 
     Parameters
     ----------
@@ -83,11 +104,12 @@ def run_sweep(
         What to sweep.
     root
         Folder of all results.
-    n_jobs
-        Worker processes, where there is work enough for them; 1 replays in this one, -1 takes
-        every core. The results do not depend on it.
+    fanout
+        Where trials are replayed: by default in this process. The results do not depend on it.
     fresh
         Repeat a finished sweep under a new id.
+    fail_fast
+        Stop at the first trial that fails.
     progress
         Told how far capture and replay are.
 
@@ -102,160 +124,403 @@ def run_sweep(
     """
     root = Path(root)
     with open_sweep(config, root=root) as opened:
-        spec = opened.spec
-        folder = _folder(root / config.name, spec, fresh=fresh)
-        notes = _changes(folder, spec)
-        with Lock(folder):
+        folder = folder_of(root / config.name, opened.spec, fresh=fresh)
+        notes = changes(folder, opened.spec)
+        with Lock(folder) as lock:
+            notes += [lock.taken_over] if lock.taken_over else []
             for place in (folder, folder / "plots", root / ".pools"):
                 remove_leftovers(place)
             finished = _finished(folder)
             if finished is not None:
-                captured = _mend_pool(finished, opened, progress)
-                results = _shown(finished, config)
-                notes += _findings(results.pool, config)
-                return Summary(results, 0, len(results.trials), captured, 0, tuple(notes))
-            pool, captured = opened.pool(progress=progress)
-            notes += _findings(pool, config)
-            work = _Work(opened, folder, pool)
-            n_run, n_processes = work.finish(n_jobs, progress)
-            n_kept = len(work.trials) - n_run
-            return Summary(Results(folder), n_run, n_kept, captured, n_processes, tuple(notes))
+                n_captured = _mend_pools(finished, opened, progress)
+                results = show_as(finished, config)
+                notes += _findings(results, config)
+                kept = len(results.trials)
+                return Summary(results, 0, kept, n_captured, 0, (), tuple(notes))
+            work = _Work(opened, folder, fanout or Fanout(), progress)
+            work.finish(fail_fast)
+            results = Results(folder)
+            notes += [*work.notes(), *_findings(results, config)]
+            return Summary(
+                results,
+                work.n_run,
+                len(work.planner.trials) - work.n_run,
+                work.source.n_captured,
+                len(work.processes),
+                tuple(work.failures),
+                tuple(notes),
+            )
 
 
-def plan_of(config: Config, *, root: str | Path = "results") -> dict[str, int | str]:
-    """Return what a run would cost: captures, requests, trials, and how many are done already."""
-    with open_sweep(config, root=root) as opened:
-        folder = _folder(Path(root) / config.name, opened.spec, fresh=False)
-        trials = plan(config)
-        complete = _finished(folder) is not None
-        captured = complete or opened.pool_path.exists()
-        n_queries = len(opened.inputs.golden)
-    return {
-        "sweep": f"{config.name}/{folder.name}",
-        "captures": 0 if captured else 1,
-        "requests": 0 if captured else n_queries,
-        "settings": len(trials),
-        "settings_in_space": config.space.size,
-        "settings_to_run": 0 if complete else len(trials),
-        "questions": n_queries,
-        "depth": config.depth,
-    }
+class _Source(Protocol):
+    """Where figures come from: a replay of what was captured, or the engine itself."""
+
+    n_captured: int
+
+    def prepare(self, settings: Sequence[Settings]) -> None:
+        """Get ready for some settings; this may take long and may be interrupted."""
+
+    def run(
+        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
+    ) -> Iterator[Done]:
+        """Yield the figures of settings as they are ready."""
+
+    def positions(self, settings: Sequence[Settings]) -> Positions:
+        """Return the positions of expected keys; all settings of one origin."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says of the candidates."""
 
 
-def plan(config: Config) -> list[Trial]:
-    """Return every trial of a sweep, numbered."""
-    return plan_grid(config.space, config.current, config.table_knob)
+class _Replayed:
+    """Replays pools, which are captured when the first settings ask for them."""
+
+    def __init__(self, opened: OpenSweep, fanout: Fanout, owner: str, progress: Progress) -> None:
+        self._opened, self._fanout, self._owner, self._progress = opened, fanout, owner, progress
+        self._pools: dict[str, Pool] = {}
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._replay: Replay | None = None
+        self.n_captured = 0
+
+    def prepare(self, settings: Sequence[Settings]) -> None:
+        for name in dict.fromkeys(item.origin.captured for item in settings):
+            if name in self._pools:
+                continue
+            capture = next(item for item in self._opened.captures if item.name == name)
+            path = self._opened.pool_path(capture, owner=self._owner)
+            pool, captured = self._opened.pool(capture, owner=self._owner, progress=self._progress)
+            self._pools[name], self._replay = pool, None
+            self._facts[name] = pool_facts(path, pool)
+            self.n_captured += captured
+
+    @property
+    def replay(self) -> Replay:
+        if self._replay is None:
+            several = len(self._opened.captures) > 1
+            pools = self._pools if several else next(iter(self._pools.values()))
+            self._replay = Replay(pools, self._opened.inputs.golden)
+        return self._replay
+
+    def run(
+        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
+    ) -> Iterator[Done]:
+        # Decided for all of them together: their chunks alone are all small.
+        self.replay.compiled = self.replay.pays(settings)
+        return self._fanout.run(self.replay, metrics, settings, stop)
+
+    def positions(self, settings: Sequence[Settings]) -> Positions:
+        return self.replay.positions(settings)
+
+    def facts(self) -> dict[str, Any]:
+        today = self._opened.captures[0].name
+        return {"pool": self._facts[today], "pools": dict(self._facts)}
 
 
 class _Work:
     """One sweep in its folder, from the journal to the tables."""
 
-    def __init__(self, opened: OpenSweep, folder: Path, pool: Pool) -> None:
-        self.inputs = opened.inputs
-        self.folder = folder
-        self.trials = plan(self.inputs.config)
-        self.replay = Replay(pool, self.inputs.golden)
-        # Decided for the sweep as a whole: its chunks alone are all small.
-        self.replay.compiled = self.replay.pays([trial.settings for trial in self.trials])
-        self.manifest = _manifest(opened, folder, pool, len(self.trials))
-        self.pool = pool
+    def __init__(self, opened: OpenSweep, folder: Path, fanout: Fanout, progress: Progress) -> None:
+        self.opened, self.inputs, self.folder = opened, opened.inputs, folder
+        self.fanout, self.progress = fanout, progress
+        self.config = self.inputs.config
+        self.judgments = Judgments(self.inputs.golden)
+        self.planner = _planner(self.config, opened.engine.channels)
+        self.known: list[Known] = []
+        self.kept: dict[str, dict[str, Any]] = {}
+        self.n_run = 0
+        self.processes: set[int] = set()
+        self.source: _Source
 
-    def finish(self, n_jobs: int, progress: Progress) -> tuple[int, int]:
-        """Replay what the journal lacks and write the tables.
+    @property
+    def failures(self) -> list[Failure]:
+        """Trials that have no figures."""
+        found = ((trial, self.kept.get(trial.trial_id)) for trial in self.planner.trials)
+        return [Failure(trial, str(r["error"])) for trial, r in found if r and "error" in r]
 
-        Returns how many trials were replayed, and by how many processes.
-        """
-        write_manifest(self.folder, {**self.manifest, "status": "running"})
-        header = {"spec": self.manifest["spec_hash"], "pool": self.pool.digest}
-        journal = Journal(self.folder / "journal.jsonl", header)
-        with contextlib.closing(journal):
-            kept = {record["trial_id"]: record for record in journal.records}
-            todo = [trial for trial in self.trials if trial.trial_id not in kept]
-            processes: set[int] = set()
-            progress("replay", len(self.trials) - len(todo), len(self.trials))
-            metrics = self.inputs.config.metrics
-            for part, value, seconds, process in _chunks(self.replay, todo, metrics, n_jobs):
-                records = _records(part, value, seconds)
-                journal.append(records)
-                kept.update((record["trial_id"], record) for record in records)
-                processes.add(process)
-                progress("replay", len(kept), len(self.trials))
-            files = self._write_tables([kept[trial.trial_id] for trial in self.trials])
-            finished = datetime.now(UTC).isoformat(timespec="seconds")
+    def notes(self) -> list[str]:
+        """Say which settings were recognised as repetitions."""
+        alike = self.planner.alike
+        if not alike:
+            return []
+        text, other = next(iter(alike.items()))
+        one = len(alike) == 1
+        return [
+            f"{len(alike)} {'setting ranks' if one else 'settings rank'} every question as another "
+            f"one does and {'was' if one else 'were'} not tried twice: {text} is {other.text}"
+            f"{'.' if one else ', for one.'}"
+        ]
+
+    def finish(self, fail_fast: bool) -> None:
+        """Run what the journal lacks and write the tables."""
+        with contextlib.ExitStack() as stack:
+            self.source = self._source(stack)
+            self.source.prepare([self.config.current])
+            journal = Journal(self.folder / "journal.jsonl", self._header())
+            stack.callback(journal.close)
+            manifest = manifest_of(self.opened, self.folder)
+            write_manifest(self.folder, {**manifest, **self._state("running")})
+            batches = [record["batch"] for record in journal.records if "batch" in record]
+            for record in journal.records:
+                if "figures" in record:
+                    self.kept[record["trial_id"]] = record
+            for proposed in self._batches(journal, batches):
+                self.planner.extend(proposed)
+                self._run(journal, fail_fast)
             outcome = {
-                "status": "complete",
-                "finished": finished,
-                "n_processes": len(processes),
-                "files": files,
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "n_processes": len(self.processes),
+                "files": self._write_tables(),
             }
-            write_manifest(self.folder, {**self.manifest, **outcome})
-            journal.remove()
-        return len(todo), len(processes)
+            state = self._state("incomplete" if self.failures else "complete")
+            write_manifest(self.folder, {**manifest, **state, **outcome})
+            if not self.failures:
+                journal.remove()
 
-    def _write_tables(self, records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """Write the golden set and the tables; return each file's SHA-256."""
-        config, golden = self.inputs.config, self.inputs.golden
-        evaluator = Evaluator(self.replay.judgments, config.metrics, 0)
+    def _state(self, status: str) -> dict[str, Any]:
+        return {
+            "n_trials": len(self.planner.trials),
+            **self.source.facts(),
+            "status": status,
+        }
+
+    # --- what is tried ---------------------------------------------------------------------------
+
+    def _batches(
+        self, journal: Journal, stored: Sequence[Sequence[Mapping[str, Any]]]
+    ) -> Iterator[list[Settings]]:
+        """Yield what to try, batch by batch; what an adaptive sampler proposed is kept first."""
+        if not self.config.adaptive:
+            yield _sampler(self.config).propose(())
+            return
+        yield self._warm_settings()  # and today's setting, the arms and the printed line
+        sampler = _sampler(
+            self.config, n_more=sum(item.settings in self.config.space for item in self.known)
+        )
+        for batch in stored:
+            yield [self.config.current.with_values(values) for values in batch]
+        while proposed := sampler.propose(self.known):
+            journal.append([{"batch": [item.as_dict() for item in proposed]}])
+            yield proposed
+
+    def _warm_settings(self) -> list[Settings]:
+        """Return the settings of an earlier sweep that this space holds, its best first."""
+        name = self.config.file.sampler.warm_start
+        if name is None:
+            return []
+        earlier = load(name, root=self.opened.root)
+        best = list(earlier.pareto()["number"]) if len(earlier.trials) else []
+        order = dict.fromkeys([*best, *range(len(earlier.trials))])
+        mine = (
+            self.config.current.with_values(earlier.settings[number].as_dict()) for number in order
+        )
+        return [item for item in mine if item in self.config.space][:_WARM_KEPT]
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def _source(self, stack: contextlib.ExitStack) -> _Source:
+        owner = f"{self.config.name}/{self.folder.name}"
+        if not self.opened.black_box:
+            return _Replayed(self.opened, self.fanout, owner, self.progress)
+        answers = Journal(self.folder / "answers.jsonl", {"spec": spec_hash(self.opened.spec)})
+        stack.callback(answers.close)
+        return LiveSearch(
+            self.opened.engine,
+            self.inputs.golden,
+            answers,
+            timeout_seconds=self.fanout.timeout_seconds,
+        )
+
+    def _header(self) -> dict[str, Any]:
+        """Return what the journal's trials hang on."""
+        return {"spec": spec_hash(self.opened.spec), "pool": self.source.facts()["pool"]["digest"]}
+
+    def _run(self, journal: Journal, fail_fast: bool) -> None:
+        """Run the trials that have no figures yet, and keep each as it is finished."""
+        todo = [trial for trial in self.planner.trials if trial.trial_id not in self.kept]
+        settings = [trial.settings for trial in todo]
+        total = max(len(self.planner.trials), self.config.file.sampler.n_trials or 0)
+        self.source.prepare(settings)
+        self.progress("replay", len(self.kept), total)
+        failed = False
+        with Interrupts() as interrupts:
+
+            def stop() -> bool:
+                return interrupts.asked_to_stop() or (fail_fast and failed)
+
+            for done in self.source.run(settings, self.config.metrics, stop):
+                records = _records(done)
+                journal.append(records)
+                self.kept.update((record["trial_id"], record) for record in records)
+                self.processes.add(done.process)
+                self.n_run += len(records)
+                failed = failed or done.error is not None
+                self.progress("replay", len(self.kept), total)
+            if interrupts.asked_to_stop():
+                raise KeyboardInterrupt
+        missing = [trial for trial in todo if trial.trial_id not in self.kept]
+        if fail_fast and failed:
+            raise IncompleteError(
+                f"{self.failures[0]}\n{len(missing)} more settings were not tried. Finished ones "
+                "are kept; the same command goes on from there."
+            )
+        if missing:
+            raise AssertionError(f"{len(missing)} settings were lost without a word")
+        self._learn()
+
+    def _learn(self) -> None:
+        """Note what became of every settings, in the order in which they were proposed."""
+        if not self.config.adaptive:
+            return
+        number = {trial.settings.text: trial for trial in self.planner.trials}
+        new = self.planner.order[len(self.known) :]
+        trials = [number[self.planner.alike.get(item.text, item).text] for item in new]
+        today = next(trial for trial in self.planner.trials if trial.is_current)
+        figures = self._figures([today, *trials])
+        self.known += [
+            _known(item, figures, place, self.config) for place, item in enumerate(new, start=1)
+        ]
+
+    # --- tables ----------------------------------------------------------------------------------
+
+    def _figures(self, trials: Sequence[Trial]) -> Figures:
+        """Return the figures of trials; NaN for one that failed."""
+        metrics = self.config.metrics
+        evaluator = Evaluator(self.judgments, metrics, 0)
+        shape = (len(evaluator.groups), len(metrics))
+        blank = [None] * (shape[0] * shape[1])
+        rows = [self.kept[trial.trial_id].get("figures", blank) for trial in trials]
         value = np.array(
-            [[np.nan if v is None else v for v in record["figures"]] for record in records]
-        ).reshape(len(records), len(evaluator.groups), len(config.metrics))
-        figures = Figures(evaluator.groups, config.metrics, value, evaluator.n_queries)
+            [[math.nan if v is None else v for v in row] for row in rows], np.float64
+        ).reshape(len(rows), *shape)
+        return Figures(evaluator.groups, metrics, value, evaluator.n_queries)
+
+    def _write_tables(self) -> dict[str, str]:
+        """Write the golden set and the tables; return each file's SHA-256."""
+        trials = self.planner.trials
+        figures = self._figures(trials)
+        records = [self.kept[trial.trial_id] for trial in trials]
         stored = self.folder / "golden.jsonl"
-        write_golden(stored, golden)
+        write_golden(stored, self.inputs.golden)
         digests = write_tables(
             self.folder,
-            self.trials,
+            trials,
             figures,
             seconds=[record["seconds"] for record in records],
-            feasible=_feasible(config, self.trials, figures),
-            per_query=_kept_queries(self.inputs, self.replay, self.trials, figures),
+            errors=[record.get("error") for record in records],
+            feasible=_feasible(self.config, trials, figures),
+            per_query=self._kept_queries(figures),
         )
         return {stored.name: hashlib.sha256(stored.read_bytes()).hexdigest(), **digests}
 
+    def _kept_queries(self, figures: Figures) -> pd.DataFrame:
+        """Return per-query rows: of a live sweep all, else of those that are looked at first."""
+        trials = self.planner.trials
+        done = [t for t in trials if "error" not in self.kept[t.trial_id]]
+        if not self.opened.black_box:
+            front = set(_front(self.config, trials, figures)[:_FRONT_KEPT])
+            done = [t for t in done if t.is_current or t.on_line or t.arm or t.number in front]
+        tables = [_no_queries(self.inputs.golden, self.judgments, self.config.metrics)]
+        for origin in dict.fromkeys(trial.settings.origin for trial in done):
+            members = [trial for trial in done if trial.settings.origin == origin]
+            positions = self.source.positions([trial.settings for trial in members])
+            ids = [trial.trial_id for trial in members]
+            tables.append(per_query_table(self.inputs.golden, positions, ids, self.config.metrics))
+        return pd.concat(tables[1:] or tables, ignore_index=True)
 
-def _records(trials: Sequence[Trial], value: FloatArray, seconds: float) -> list[dict[str, Any]]:
+
+def _no_queries(golden: GoldenSet, judgments: Judgments, metrics: Sequence[Metric]) -> pd.DataFrame:
+    nothing = Positions(
+        judgments,
+        np.zeros(0, np.intp),
+        np.zeros((0, 0), np.int32),
+        np.zeros((0, len(golden)), np.int32),
+    )
+    return per_query_table(golden, nothing, [], metrics)
+
+
+def planned(config: Config, channels: Sequence[str]) -> Planner:
+    """Return the trials that are known before any has run.
+
+    Everything for a grid and for points drawn at once; for an adaptive sampler, today's setting,
+    the arms and the printed line.
+    """
+    planner = _planner(config, channels)
+    planner.extend([] if config.adaptive else _sampler(config).propose(()))
+    return planner
+
+
+def _planner(config: Config, channels: Sequence[str]) -> Planner:
+    return Planner(
+        config.space,
+        config.current,
+        line_knob=config.table_knob,
+        arms=config.arms,
+        channels=channels,
+    )
+
+
+def _sampler(config: Config, n_more: int = 0) -> Sampler:
+    block = config.file.sampler
+    return make_sampler(
+        config.space,
+        block.kind,
+        n_trials=None if block.n_trials is None else block.n_trials + n_more,
+        batch_size=block.batch_size,
+        sequence=block.sequence,
+        n_objectives=len(config.objectives),
+        seed=block.seed,
+    )
+
+
+def folder_of(parent: Path, spec: Mapping[str, Any], *, fresh: bool) -> Path:
+    """Return the folder of a spec: its latest repetition, or a new one.
+
+    A repetition that was interrupted is not repeated again but completed.
+    """
+    name = spec_hash(spec)[:8]
+    number = 1
+    while status(parent / _numbered(name, number + 1)) is not None:
+        number += 1
+    if fresh and status(parent / _numbered(name, number)) == "complete":
+        number += 1
+    return parent / _numbered(name, number)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+def _records(done: Done) -> list[dict[str, Any]]:
+    seconds = done.seconds / len(done.settings)
+    if done.value is None:
+        return [
+            {"trial_id": item.trial_id, "seconds": seconds, "error": done.error}
+            for item in done.settings
+        ]
     return [
         {
-            "trial_id": trial.trial_id,
-            "seconds": seconds / len(trials),
+            "trial_id": item.trial_id,
+            "seconds": seconds,
             "figures": [None if math.isnan(v) else v for v in row.ravel().tolist()],
         }
-        for trial, row in zip(trials, value, strict=True)
+        for item, row in zip(done.settings, done.value, strict=True)
     ]
 
 
-def _chunks(
-    replay: Replay, trials: Sequence[Trial], metrics: Sequence[Metric], n_jobs: int
-) -> Iterator[tuple[list[Trial], FloatArray, float, int]]:
-    """Yield trials, their figures, the seconds they took and the process that replayed them."""
-    n_queries = max(1, replay.judgments.n_queries)
-    size = max(1, _CHUNK_TRIAL_QUERIES // n_queries)
-    if replay.compiled:
-        size *= _COMPILED_FACTOR
-    if len(trials) * n_queries < _FAN_OUT_TRIAL_QUERIES:
-        n_jobs = 1
-    if n_jobs != 1:
-        size = max(1, min(size, math.ceil(len(trials) / (4 * max(2, n_jobs)))))
-    parts = [list(trials[start : start + size]) for start in range(0, len(trials), size)]
-    if n_jobs == 1 or len(parts) < 2:
-        for part in parts:
-            yield _figures_of(replay, metrics, part)
-        return
-    from joblib import Parallel, delayed
-
-    for depth in {trial.settings.effective_depth for trial in trials}:
-        replay.layout(depth)
-    n_jobs = min(n_jobs, len(parts))
-    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, max_nbytes="1M")
-    yield from pool(delayed(_figures_of)(replay, metrics, part) for part in parts)
-
-
-def _figures_of(
-    replay: Replay, metrics: Sequence[Metric], trials: list[Trial]
-) -> tuple[list[Trial], FloatArray, float, int]:
-    started = time.perf_counter()
-    value = replay.figures([trial.settings for trial in trials], metrics).value
-    return trials, value, time.perf_counter() - started, os.getpid()
+def _known(settings: Settings, figures: Figures, place: int, config: Config) -> Known:
+    """Return what a sampler is told of one settings; the figures' first trial is today's."""
+    gains = []
+    for item in config.objectives:
+        group, metric = figures.place(item.address)
+        gains.append(item.gain(float(figures.value[place, group, metric])))
+    if not all(math.isfinite(gain) for gain in gains):
+        return Known(settings, None)
+    excess = []
+    for constraint in config.constraints:
+        group, metric = figures.place(constraint.address)
+        column = figures.value[:, group, metric]
+        excess.append(constraint.excess(float(column[place]), float(column[0])))
+    return Known(settings, tuple(gains), tuple(excess))
 
 
 def _feasible(config: Config, trials: Sequence[Trial], figures: Figures) -> list[bool]:
@@ -269,55 +534,18 @@ def _feasible(config: Config, trials: Sequence[Trial], figures: Figures) -> list
     return verdict
 
 
-def _kept_queries(
-    inputs: Inputs, replay: Replay, trials: Sequence[Trial], figures: Figures
-) -> pd.DataFrame:
-    """Return per-query rows of the current setting, the printed line and the front."""
-    config = inputs.config
+def _front(config: Config, trials: Sequence[Trial], figures: Figures) -> list[int]:
+    """Return the trials of the front by the sweep's objectives."""
+    places = [(item, *figures.place(item.address)) for item in config.objectives]
     gains = np.stack(
         [
             figures.value[:, group, metric] * (1 if item.direction == "maximize" else -1)
-            for item in config.objectives
-            for group, metric in [figures.place(item.address)]
+            for item, group, metric in places
         ],
         axis=1,
     )
-    settings = [trial.settings for trial in trials]
-    far = distances(settings, config.current)
-    front = pareto_front(gains, [(far[n], float(n)) for n in range(len(trials))])[:_FRONT_KEPT]
-    chosen = [t for t in trials if t.is_current or t.on_line or t.number in set(front)]
-    tables = []
-    for depth in dict.fromkeys(trial.settings.effective_depth for trial in chosen):
-        members = [trial for trial in chosen if trial.settings.effective_depth == depth]
-        positions = replay.positions([trial.settings for trial in members])
-        ids = [trial.trial_id for trial in members]
-        tables.append(per_query_table(inputs.golden, positions, ids, config.metrics))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _folder(parent: Path, spec: dict[str, Any], *, fresh: bool) -> Path:
-    """Return the folder of a spec: its latest repetition, or a new one.
-
-    A repetition that was interrupted is not repeated again but completed.
-    """
-    name = spec_hash(spec)[:8]
-    number = 1
-    while (parent / _numbered(name, number + 1) / MANIFEST).exists():
-        number += 1
-    if fresh and _status(parent / _numbered(name, number)) == "complete":
-        number += 1
-    return parent / _numbered(name, number)
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
-
-
-def _status(folder: Path) -> str | None:
-    try:
-        return str(read_manifest(folder)["status"])
-    except InputError:
-        return None  # absent, or unreadable: then the sweep starts again
+    far = distances([trial.settings for trial in trials], config.current)
+    return pareto_front(gains, [(far[n], float(n)) for n in range(len(trials))])
 
 
 def _finished(folder: Path) -> Results | None:
@@ -327,116 +555,29 @@ def _finished(folder: Path) -> Results | None:
         results.check_tables()
     except InputError:
         return None
-    return results
+    return results if results.manifest["status"] == "complete" else None
 
 
-def _mend_pool(results: Results, opened: OpenSweep, progress: Progress) -> bool:
-    """Capture a finished sweep's pool again where it is gone; return whether that was done."""
-    try:
-        _ = results.pool
-    except InputError:
-        opened.pool_path.unlink(missing_ok=True)
-        opened.pool(progress=progress)
-        return True
-    return False
+def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
+    """Capture a finished sweep's pools again where they are gone; return how many that were."""
+    if opened.black_box:
+        return 0
+    mended = 0
+    for capture in opened.captures:
+        if capture.name not in results.pool_files:
+            continue
+        try:
+            results.read_pool(capture.name)
+        except InputError:
+            opened.pool_path(capture, owner=results.address).unlink(missing_ok=True)
+            opened.pool(capture, owner=results.address, progress=progress)
+            mended += 1
+    return mended
 
 
-def _findings(pool: Pool, config: Config) -> list[str]:
-    found = audit_ages(pool) + audit_knobs(pool, config.space.choices)
+def _findings(results: Results, config: Config) -> list[str]:
+    if not results.pool_files:
+        return []
+    choices = {name: config.space.values(name) for name in config.space.knobs}
+    found = audit_ages(results.pool) + audit_knobs(results.pool, choices)
     return [str(finding) for finding in found]
-
-
-def _changes(folder: Path, spec: dict[str, Any]) -> list[str]:
-    """Say what differs from the latest sweep of the same name, when this one is new."""
-    if (folder / MANIFEST).exists():
-        return []
-    latest = latest_sweep(folder.parent)
-    if latest is None or _status(latest) is None:
-        return []
-    before = read_manifest(latest)["spec"]
-    parts = [name for name in ("golden", "corpus", "engine") if before.get(name) != spec[name]]
-    old, new = before.get("config", {}), spec["config"]
-    parts += [key for key in new if old.get(key) != new[key] and key not in parts]
-    if not parts:
-        return [f"new sweep {folder.name}; it repeats {latest.name}."]
-    return [f"new sweep {folder.name}; changed since {latest.name}: {', '.join(parts)}."]
-
-
-def _manifest(opened: OpenSweep, folder: Path, pool: Pool, n_trials: int) -> dict[str, Any]:
-    inputs, spec = opened.inputs, opened.spec
-    config = inputs.config
-    packages = ("sweeper", "numpy", "pandas", "pyarrow", "joblib")
-    return {
-        "name": config.name,
-        "id": folder.name,
-        "started": datetime.now(UTC).isoformat(timespec="microseconds"),
-        "spec_hash": spec_hash(spec),
-        "spec": spec,
-        "n_trials": n_trials,
-        "golden": {
-            "path": config.golden.path,
-            "digest": inputs.golden.digest,
-            "n_queries": len(inputs.golden),
-            "slices": list(inputs.golden.slices),
-        },
-        "corpus": {
-            "path": None if config.corpus is None else config.corpus.path,
-            "digest": inputs.corpus_digest,
-            "n_entries": 0 if inputs.corpus is None else len(inputs.corpus),
-        },
-        "pool": {
-            "file": opened.pool_path.name,
-            "digest": pool.digest,
-            "depth": pool.depth,
-            "provenance": dict(pool.provenance),
-        },
-        "metrics": [str(metric) for metric in config.metrics],
-        "objectives": {item.address: item.direction for item in config.objectives},
-        "constraints": [item.text for item in config.constraints],
-        "versions": {
-            **{name: _version(name) for name in packages},
-            "python": platform.python_version(),
-        },
-        "git_commit": _git_commit(config.path.parent),
-        **shown(config),
-    }
-
-
-def _version(package: str) -> str | None:
-    """Return an installed version; a bare checkout on the path has none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def shown(config: Config) -> dict[str, Any]:
-    """Return how results are shown; a change here makes no new sweep."""
-    return {
-        "table": {"knob": config.table_knob, "columns": list(config.table_columns)},
-        "plots": [{"x": plot.x, "y": plot.y} for plot in config.plots],
-    }
-
-
-def _shown(results: Results, config: Config) -> Results:
-    """Return a finished sweep after noting how the config now wants it shown."""
-    wanted = shown(config)
-    if all(results.manifest.get(key) == value for key, value in wanted.items()):
-        return results
-    write_manifest(results.folder, {**results.manifest, **wanted})
-    return Results(results.folder)
-
-
-def _git_commit(folder: Path) -> str | None:
-    """Return the commit of the project that holds the config, if it is in a git checkout."""
-    try:
-        asked = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return asked.stdout.strip() or None if asked.returncode == 0 else None

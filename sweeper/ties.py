@@ -84,6 +84,7 @@ def tie_bounds(replay: Replay, settings: Settings, metrics: Sequence[Metric]) ->
     metrics
         What to bound.
     """
+    replay = replay.of(settings)
     golden, pool, judgments = replay.golden, replay.pool, replay.judgments
     number = {query_id: place for place, query_id in enumerate(pool.query_ids)}
     low = np.full((len(golden), len(metrics)), np.nan)

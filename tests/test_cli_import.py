@@ -1,10 +1,11 @@
-"""``sweep import soat``: files written, and what stands in the way."""
+"""``sweep import``: files written, and what stands in the way."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sweeper.formats import read_corpus, read_golden
+from sweeper.golden import Query
 from tests.projects import invoke
 
 GOLDEN = """{"corpus": {"documents": [
@@ -55,3 +56,35 @@ def test_a_checkout_that_lacks_a_source_is_refused_and_nothing_is_written(tmp_pa
     assert done.exit_code == 2
     assert 'golden.json:2: there is no source "docs/a.md" below' in done.stderr
     assert not out.exists()
+
+
+QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 b 0\n"
+TOPICS = "q1\thow long?\nq2\twhy so?\nq3\twho?\n"
+
+
+def test_qrels_and_topics_become_a_golden_set(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text(QRELS, "utf-8")
+    (tmp_path / "topics.tsv").write_text(TOPICS, "utf-8")
+    arguments = ("import", "trec", tmp_path / "qrels.txt", "--topics", tmp_path / "topics.tsv")
+    found = invoke(*arguments, "-o", tmp_path / "out", "--json")
+    assert (found.document["n_queries"], found.document["n_unanswerable"]) == (2, 1)
+    assert "1 topic without a judgment: q3." in found.stderr
+    golden = read_golden(tmp_path / "out" / "golden.jsonl")
+    assert golden.queries == (
+        Query("q1", "all", "how long?", ("a",), {"a": 2.0}, ("b",)),
+        Query("q2", "all", "why so?", (), {}, ("b",)),
+    )
+    again = invoke(*arguments, "-o", tmp_path / "out")
+    assert "golden.jsonl: already there. Add --force to overwrite." in again.stderr
+
+
+def test_documents_that_the_corpus_lacks_stop_an_import_of_qrels(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text(QRELS, "utf-8")
+    (tmp_path / "corpus.jsonl").write_text('{"id": "b", "text": "x"}\n', "utf-8")
+    arguments = ("import", "trec", tmp_path / "qrels.txt", "--corpus", tmp_path / "corpus.jsonl")
+    done = invoke(*arguments, "-o", tmp_path / "out")
+    assert done.exit_code == 2
+    assert (
+        'qrels.txt:1: the corpus has no entry "a", which is relevant to query "q1".' in done.stderr
+    )
+    assert not (tmp_path / "out").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from sweeper.config import MAX_TRIALS, Config, load_config
 from sweeper.constraints import parse_constraint
+from sweeper.engine_blocks import EmbeddedBlock
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings
@@ -55,6 +56,7 @@ def test_a_config_of_the_required_keys_has_sensible_defaults(folder: Path) -> No
     assert config.as_of is None
     assert config.table_knob is None
     assert (config.depth, config.limit) == (10, 10)
+    assert isinstance(config.file.engine, EmbeddedBlock)
     assert config.file.engine.embedder.kind == "hash"
 
 
@@ -366,7 +368,7 @@ def test_a_wrong_shape_is_one_problem_on_its_line(folder: Path, line: str, key: 
         ("name: demo", "name: ''", "demo.yaml:1: name: may hold letters, digits, dots"),
         ("name: demo\n", "", "demo.yaml:1: name: this key is missing."),
         ("kind: embedded", "kind: embeded", "demo.yaml:4: engine.kind: must be "),
-        ("  kind: embedded\n", "", "demo.yaml:3: engine.kind: this key is missing."),
+        ("  kind: embedded\n", "", "demo.yaml:3: engine: needs a kind: embedded, "),
         (
             "corpus: corpus.jsonl",
             "corpus: c.jsonl\n  corpora: x",
@@ -464,8 +466,9 @@ def test_a_grid_of_more_than_a_million_is_refused_before_it_is_built(folder: Pat
     rest = f"space:\n  rrf_k: [{many}]\n  limit: [{many}]\n"
     (message,) = refusals(folder, rest)
     assert message == (
-        f"demo.yaml:6: space: {1001 * 1001} combinations are more than {MAX_TRIALS}. "
-        "Try fewer values per knob."
+        f"demo.yaml:6: space: {1001 * 1001} combinations are more than {MAX_TRIALS} "
+        "(rrf_k has 1001, limit has 1001 values). Try fewer values per knob, make a knob depend on "
+        "another (when), or give a budget: sampler: {kind: random, n_trials: 1000}."
     )
 
 

@@ -9,7 +9,8 @@ import pickle
 
 import pytest
 
-from sweeper.knobs import KNOBS, SearchSpace, Settings, Trial, Value, knob
+from sweeper.knobs import KNOBS, Settings, Value, knob
+from sweeper.spaces import SearchSpace, Trial
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_value_outside_the_domain_is_refused_with_the_domain(
 def test_a_negative_zero_is_zero() -> None:
     for name in ("min_similarity", "recency_half_life_days", "weights.vector"):
         value = knob(name).parse(-0.0)
-        assert value is not None
+        assert isinstance(value, float)
         assert math.copysign(1, value) == 1
 
 

@@ -9,7 +9,7 @@ from sweeper.audit import audit_settings
 from sweeper.config import load_config
 from sweeper.opening import open_sweep
 from sweeper.replay import Replay
-from sweeper.sweep import plan
+from sweeper.sweep import planned
 from tests.projects import ROOT
 
 PAGE = " ".join((ROOT / "docs/limitations.md").read_text("utf-8").split())
@@ -28,7 +28,8 @@ def test_the_share_of_saturated_questions_is_that_of_the_bundled_sweep(tmp_path:
     config = load_config(ROOT / "configs/recency.yaml")
     with open_sweep(config, root=tmp_path) as opened:
         replay = Replay(opened.pool()[0], opened.inputs.golden)
-    found = audit_settings(replay, [trial.settings for trial in plan(config)])
+        trials = planned(config, opened.engine.channels).trials
+    found = audit_settings(replay, [trial.settings for trial in trials])
     assert any(item.text.startswith(f"{told[1]} questions are answered first") for item in found)
 
 

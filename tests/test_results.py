@@ -45,6 +45,8 @@ def test_trials_have_one_row_each_and_typed_columns(results: Results) -> None:
         "is_current": "bool",
         "on_line": "bool",
         "in_space": "bool",
+        "arm": "str",
+        "error": "str",
         "status": "str",
         "feasible": "bool",
         "param_rrf_k": "Int64",

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.knobs import SearchSpace, Settings, Trial
-from sweeper.samplers import plan_grid
+from sweeper.knobs import Settings
+from sweeper.samplers import Grid, Planner
+from sweeper.spaces import SearchSpace, Trial
 
 HALF_LIFE = "recency_half_life_days"
+
+
+def plan_grid(space: SearchSpace, current: Settings, line_knob: str | None) -> list[Trial]:
+    planner = Planner(space, current, line_knob=line_knob)
+    planner.extend(Grid(space).propose(()))
+    return planner.trials
 
 
 def marks(trials: list[Trial]) -> list[tuple[bool, bool, bool]]:

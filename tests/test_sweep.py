@@ -13,12 +13,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sweeper import sweep as work
+from sweeper import fanout as work
 from sweeper.config import Config, load_config
 from sweeper.errors import EngineError, InputError, StorageError
+from sweeper.fanout import Fanout
+from sweeper.outlook import outlook
 from sweeper.results import Results
 from sweeper.store import Journal, Lock, read_manifest, write_manifest
-from sweeper.sweep import Summary, plan, plan_of, run_sweep
+from sweeper.sweep import Summary, run_sweep
 from tests.projects import (
     CONFIG,
     ENTRIES,
@@ -96,15 +98,15 @@ def test_two_jobs_run_in_two_processes_and_give_the_frames_of_one(
 ) -> None:
     many = changed(config, f"space.rrf_k={list(range(1, 301))}")
     one = run(many, root / "one")
-    monkeypatch.setattr(work, "_FAN_OUT_TRIAL_QUERIES", 0)
-    two = run(many, root / "two", n_jobs=2)
+    monkeypatch.setattr(work, "_FROM_TRIAL_QUERIES", 0)
+    two = run(many, root / "two", fanout=Fanout(n_jobs=2))
     assert (one.n_processes, two.n_processes) == (1, 2)
     assert read_manifest(two.results.folder)["n_processes"] == 2
     assert_same_frames(one.results.folder, two.results.folder)
 
 
 def test_little_work_is_not_worth_a_second_process(config: Config, root: Path) -> None:
-    assert run(config, root, n_jobs=2).n_processes == 1
+    assert run(config, root, fanout=Fanout(n_jobs=2)).n_processes == 1
 
 
 # --- resume, repeat, change -----------------------------------------------------------------------
@@ -551,21 +553,21 @@ def test_a_channel_that_the_engine_lacks_is_refused(config: Config, root: Path) 
 
 
 def test_the_outlook_counts_and_writes_nothing(config: Config, root: Path) -> None:
-    before = plan_of(config, root=root)
-    assert (before["captures"], before["requests"], before["settings_to_run"]) == (1, 6, 21)
-    assert before["settings_in_space"] == 18
+    before = outlook(config, root=root)
+    assert (before.n_captures, before.n_requests, before.n_to_run) == (1, 6, 21)
+    assert before.n_in_space == 18
     assert not root.exists()
     run(config, root)
-    after = plan_of(config, root=root)
-    assert (after["captures"], after["requests"], after["settings_to_run"]) == (0, 0, 0)
-    assert after["sweep"] == before["sweep"]
+    after = outlook(config, root=root)
+    assert (after.n_captures, after.n_requests, after.n_to_run) == (0, 0, 0)
+    assert after.sweep == before.sweep
 
 
 def test_the_outlook_counts_what_an_interruption_left_to_do(config: Config, root: Path) -> None:
     folder = run(config, root).results.folder
     write_manifest(folder, {**read_manifest(folder), "status": "running"})
-    outlook = plan_of(config, root=root)
-    assert (outlook["captures"], outlook["settings_to_run"]) == (0, len(plan(config)))
+    found = outlook(config, root=root)
+    assert (found.n_captures, found.n_to_run) == (0, 21)
 
 
 def test_findings_about_ages_and_inert_knobs_are_noted(tmp_path: Path, root: Path) -> None:

@@ -22,6 +22,7 @@ from sweeper.cli import (
     cost,
     curve,
     explain,
+    exporting,
     gate,
     importing,
     init,
@@ -48,6 +49,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("explain", explain.explain),
     ("list", list_sweeps),
     ("cost", cost.cost),
+    ("export", exporting.export),
 )
 
 _OUTPUT_CLOSED = 141  # what a shell reports of a program that SIGPIPE ended

@@ -88,12 +88,12 @@ def _check_config(
     from sweeper.config import load_config
     from sweeper.opening import open_sweep
     from sweeper.replay import Replay
-    from sweeper.sweep import plan
+    from sweeper.sweep import planned
 
     config = load_config(file, overrides)
-    trials = plan(config)
     with reporting() as progress, open_sweep(config, root=root) as opened:
         pool, _ = opened.pool(progress=progress)
+        trials = planned(config, opened.engine.channels).trials
         golden, entries = opened.inputs.golden, opened.inputs.corpus
     facts: dict[str, object] = {
         "settings": len(trials),
@@ -105,9 +105,10 @@ def _check_config(
     settings = [trial.settings for trial in trials]
     lowest = min(item.limit for item in settings)
     findings = audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
-    findings += audit_knobs(pool, config.space.choices)
-    findings += audit_settings(Replay(pool, golden), settings, findings)
-    return {**facts, **age_factors(pool, settings)}, findings
+    findings += audit_knobs(pool, {n: config.space.values(n) for n in config.space.knobs})
+    own = [item for item in settings if item.capture == config.current.capture]
+    findings += audit_settings(Replay(pool, golden), own, findings)
+    return {**facts, **age_factors(pool, own)}, findings
 
 
 def _check_golden(file: Path) -> tuple[dict[str, object], list[Finding]]:

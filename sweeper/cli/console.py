@@ -36,6 +36,7 @@ __all__ = [
     "decimals",
     "detail",
     "emit",
+    "emit_file",
     "encodable",
     "error",
     "fits",
@@ -191,6 +192,12 @@ def _reader_is_gone(stream: TextIO) -> bool:
 def emit(text: str = "") -> None:
     """Print lines of data on stdout."""
     write(_stdout(), plain(text, keep="\n\t") + "\n")
+
+
+def emit_file(text: str) -> None:
+    """Print the content of a file on stdout: into a pipe as it is; a terminal would obey it."""
+    stdout = _stdout()
+    write(stdout, plain(text, keep="\r\n\t") if stdout.isatty() else text)
 
 
 def version() -> str:
@@ -380,9 +387,7 @@ def print_table(
     rows = [tuple(row) for row in rows]
     assert all(len(row) == len(columns) for row in rows), "one value per column"
     if csv:
-        text = csv_table(columns, rows)
-        # Into a file the values are data and stay as they are; a terminal would obey them.
-        write(stdout, plain(text, keep="\r\n\t") if stdout.isatty() else text)
+        emit_file(csv_table(columns, rows))
         return
     if markdown:
         table = markdown_table(columns, rows)

@@ -61,7 +61,7 @@ def curve(
     if chosen not in texts:
         raise InputError(f'--metric: "{chosen}" was not recorded. {did_you_mean(chosen, texts)}')
     known = ["rrf_k", "min_similarity", "recency_half_life_days"]
-    known += [f"weights.{channel}" for channel in found.pool.channels]
+    known += [f"weights.{channel}" for channel in found.replay.of(base).pool.channels]
     if knob not in known:
         raise InputError(f'--knob: "{knob}" has no exact curve. {did_you_mean(knob, known)}')
     try:

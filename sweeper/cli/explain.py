@@ -47,7 +47,7 @@ def explain(
     if json:
         console.print_json("sweep.explain/1", _document(answer))
         return
-    channels = found.pool.channels
+    channels = found.replay.of(base).pool.channels
     console.emit(f"{query} ({answer.query.slice}): {answer.query.text}")
     console.emit(f"expected: {', '.join(answer.query.expected) or 'nothing; it has no answer'}")
     console.emit(f"under: {base.text}")

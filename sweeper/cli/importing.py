@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,11 +20,6 @@ import_app = typer.Typer(
 )
 
 DEFAULT_FOLDER = Path("configs/corpora/soat")
-
-
-@import_app.callback()
-def _import() -> None:
-    """Keep ``soat`` a subcommand while it is the only one."""
 
 
 def soat(
@@ -45,9 +41,7 @@ def soat(
     from sweeper.formats import import_soat, write_corpus, write_golden
 
     paths = [out / "corpus.jsonl", out / "golden.jsonl"]
-    existing = [str(path) for path in paths if path.exists()]
-    if existing and not force:
-        raise InputError(f"{', '.join(existing)}: already there. Add --force to overwrite.")
+    _refuse_existing(paths, force=force)
     corpus, questions = import_soat(golden, docs)
     write_corpus(paths[0], corpus)
     write_golden(paths[1], questions)
@@ -61,4 +55,50 @@ def soat(
     console.emit(f"{paths[1]}: {len(questions)} questions in {len(questions.slices)} slices")
 
 
+def trec(
+    qrels: Annotated[Path, typer.Argument(help="TREC or BEIR judgments.", metavar="QRELS")],
+    topics: Annotated[
+        Path | None,
+        typer.Option(
+            help="Texts of the questions: tab-separated lines, TREC topics, or JSONL. Without it, "
+            "a question's text is its id."
+        ),
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Check that it holds every relevant document.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Import qrels as a golden set, to give its questions slices, say.
+
+    A config may also name qrels themselves. For example: sweep import trec qrels.txt
+    --topics topics.tsv --out configs/corpora/robust
+    """
+    from sweeper.formats import read_corpus, write_golden
+    from sweeper.formats.qrels import read_qrels
+
+    path = out / "golden.jsonl"
+    _refuse_existing([path], force=force)
+    keys = None if corpus is None else read_corpus(corpus).keys
+    questions = read_qrels(qrels, topics=topics, corpus_keys=keys)
+    write_golden(path, questions)
+    unanswerable = sum(not query.answerable for query in questions.queries)
+    if json:
+        console.print_json(
+            "sweep.import/1",
+            {"files": [path], "n_queries": len(questions), "n_unanswerable": unanswerable},
+        )
+        return
+    console.emit(f"{path}: {len(questions)} questions, {unanswerable} of them unanswerable")
+
+
+def _refuse_existing(paths: Sequence[Path], *, force: bool) -> None:
+    existing = [str(path) for path in paths if path.exists()]
+    if existing and not force:
+        raise InputError(f"{', '.join(existing)}: already there. Add --force to overwrite.")
+
+
 import_app.command("soat")(console.with_verbosity(soat))
+import_app.command("trec")(console.with_verbosity(trec))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sweeper.constraints import Constraint, Objective
-    from sweeper.knobs import Settings
+    from sweeper.knobs import Settings, Value
     from sweeper.pick import Answer, Pick
     from sweeper.results import Results
 
@@ -42,7 +43,7 @@ class Form(enum.StrEnum):
 
 
 _ENV_PREFIX = "KNOWLEDGE_"
-_REQUEST_FIELDS = ("min_similarity", "limit", "depth")
+_REQUEST_FIELDS = ("min_similarity", "limit", "depth", "stores")
 
 
 def pick(
@@ -195,9 +196,11 @@ def emitted(
     return json_format.dumps(renamed, indent=2)
 
 
-def _plain(value: float | None) -> str:
+def _plain(value: Value) -> str:
     if value is None:
         return ""
+    if isinstance(value, str):
+        return shlex.quote(value)
     return str(int(value)) if float(value) == int(value) else repr(value)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import enum
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,18 +12,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweeper.cli import console
-from sweeper.errors import InputError
+from sweeper.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
+    from sweeper.config import Config
     from sweeper.opening import Progress
     from sweeper.report import Table
     from sweeper.results import Results
+    from sweeper.sweep import Summary
 
 __all__ = ["run"]
+
+_FAILURES_NAMED = 20
+"""Failed settings that a message names."""
 
 ResultsFolder = Annotated[
     Path, typer.Option("--results", help="Folder of all results.", metavar="DIR")
 ]
+
+
+class Backend(enum.StrEnum):
+    """Where settings are replayed."""
+
+    auto = "auto"
+    sequential = "sequential"
+    threading = "threading"
+    loky = "loky"
+    dask = "dask"
 
 
 def run(
@@ -33,6 +50,21 @@ def run(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Worker processes; -1 takes every core.")
     ] = 1,
+    backend: Annotated[
+        Backend,
+        typer.Option(help="Where settings are replayed; auto takes processes where they win."),
+    ] = Backend.auto,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler.", metavar="TCP://HOST:PORT"),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="Longest time for one setting.", metavar="SECONDS"),
+    ] = None,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first setting that fails.")
+    ] = False,
     results: ResultsFolder = Path("results"),
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Repeat a finished sweep under a new id.")
@@ -46,30 +78,34 @@ def run(
 ) -> None:
     """Carry out a sweep and print what every setting costs each slice.
 
-    A finished sweep is shown again; one that was interrupted is completed.
+    A finished sweep is shown again; one that was interrupted is completed: settings that failed
+    are tried again, and nothing runs twice.
     For example: sweep run configs/recency.yaml
     """
     from sweeper.config import load_config
+    from sweeper.fanout import Fanout
     from sweeper.report import write_report
-    from sweeper.sweep import plan_of, run_sweep
+    from sweeper.sweep import run_sweep
 
     if jobs == 0 or jobs < -1:
         raise InputError(f"--jobs: must be at least 1, or -1 for every core, got {jobs}.")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise InputError(f"--timeout: must be a number of seconds above 0, got {timeout:g}.")
     loaded = load_config(config, overrides or ())
     if dry_run:
-        outlook = plan_of(loaded, root=results)
-        if json:
-            console.print_json("sweep.plan/1", outlook)
-        else:
-            console.print_table(
-                (console.Column("what"), console.Column("value", "right")),
-                [(key.replace("_", " "), str(value)) for key, value in outlook.items()],
-                markdown=markdown,
-            )
+        _print_outlook(loaded, results, json, markdown)
         return
+    fanout = Fanout(backend.value, jobs, timeout, scheduler)
     try:
         with reporting() as progress:
-            summary = run_sweep(loaded, root=results, n_jobs=jobs, fresh=fresh, progress=progress)
+            summary = run_sweep(
+                loaded,
+                root=results,
+                fanout=fanout,
+                fresh=fresh,
+                fail_fast=fail_fast,
+                progress=progress,
+            )
     except KeyboardInterrupt:
         console.note("Finished settings are kept; the same command goes on from there.")
         raise
@@ -80,18 +116,90 @@ def run(
         f"{summary.n_run} settings replayed, {summary.n_kept} kept from before, "
         f"{summary.n_processes} processes."
     )
+    failure = _failure(summary)
+    if failure is not None and any(item.trial.is_current for item in summary.failed):
+        raise failure
     written = write_report(found) if plots else []
     if json:
         console.print_json("sweep.run/1", run_document(found, written))
-        return
-    print_results(found, markdown=markdown)
-    if not markdown:
-        console.emit()
-        console.emit(
-            f"{found.address}: {len(found.trials)} settings, {len(found.golden)} questions"
+    else:
+        print_results(found, markdown=markdown)
+        if not markdown:
+            _print_files(found, written)
+    if failure is not None:
+        raise failure
+
+
+def _failure(summary: Summary) -> IncompleteError | None:
+    """Return the error that names the settings without figures, if there are any."""
+    failed = summary.failed
+    if not failed:
+        return None
+    lines = [f"  {item}" for item in failed[:_FAILURES_NAMED]]
+    if len(failed) > len(lines):
+        lines.append(f"  ... and {len(failed) - len(lines)} more; all are in trials.parquet.")
+    total = len(summary.results.trials)
+    return IncompleteError(
+        "\n".join(
+            [
+                f"{len(failed)} of {total} settings have no figures. The same command tries them "
+                "again:",
+                *lines,
+            ]
         )
-        for path in [found.folder / "trials.parquet", found.folder / "figures.parquet", *written]:
-            console.emit(f"  {path}")
+    )
+
+
+def _print_files(found: Results, written: list[Path]) -> None:
+    console.emit()
+    console.emit(f"{found.address}: {len(found.trials)} settings, {len(found.golden)} questions")
+    for path in [found.folder / "trials.parquet", found.folder / "figures.parquet", *written]:
+        console.emit(f"  {path}")
+
+
+def _print_outlook(config: Config, results: Path, json: bool, markdown: bool) -> None:
+    from sweeper.outlook import outlook
+
+    found = outlook(config, root=results)
+    document = {
+        "sweep": found.sweep,
+        "captures": found.n_captures,
+        "requests": found.n_requests,
+        "settings": found.n_settings,
+        "settings_in_space": found.n_in_space,
+        "settings_to_run": found.n_to_run,
+        "questions": found.n_questions,
+        "depth": found.depth,
+        "capture_seconds": found.capture_seconds,
+        "replay_seconds": found.replay_seconds,
+    }
+    if json:
+        console.print_json("sweep.plan/1", document)
+        return
+    told = {
+        **document,
+        "settings_in_space": "endless" if found.n_in_space is None else found.n_in_space,
+        "capture_seconds": _duration(found.capture_seconds),
+        "replay_seconds": _duration(found.replay_seconds),
+    }
+    rows = [
+        (name.replace("_seconds", " time").replace("_", " "), str(v)) for name, v in told.items()
+    ]
+    columns = (console.Column("what"), console.Column("value", "right"))
+    console.print_table(columns, rows, markdown=markdown)
+
+
+def _duration(seconds: float | None) -> str:
+    """Return an estimate as a person says it."""
+    if seconds is None:
+        return "unknown: a live engine is not asked"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} seconds"
+    if seconds < 7200:
+        return f"about {seconds / 60:.0f} minutes"
+    return f"about {seconds / 3600:.0f} hours"
 
 
 @contextlib.contextmanager

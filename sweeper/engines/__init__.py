@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sweeper.corpus import Chunking, Corpus
 from sweeper.engines.base import Engine
 from sweeper.engines.embedded import EmbeddedEngine
+from sweeper.errors import InputError
 
 if TYPE_CHECKING:
     from sweeper.config import Config
@@ -38,6 +39,36 @@ def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache
         If an extra that the block needs is not installed, or a model is missing.
     """
     block = config.file.engine
+    if block.kind == "runs":
+        from sweeper.engines.runs import RunsEngine
+
+        files = {name: config.resolve(file) for name, file in block.channels.items()}
+        return RunsEngine(files, corpus=corpus, as_of=as_of)
+    if block.kind == "python":
+        from sweeper.engines.python import PythonEngine
+
+        folder = None if block.path is None else config.resolve(block.path)
+        return PythonEngine(block.call, folder=folder, knobs=block.knobs)
+    if block.kind == "http":
+        from sweeper.engines.http import HttpEngine
+
+        ca_file = None if block.ca_file is None else config.resolve(block.ca_file)
+        return HttpEngine(block, as_of=as_of, ca_file=ca_file)
+    if block.kind == "soat":
+        from sweeper.engines.soat import SoatEngine
+
+        ca_file = None if block.ca_file is None else config.resolve(block.ca_file)
+        return SoatEngine(block, as_of=as_of, ca_file=ca_file)
+    if block.kind == "postgres":
+        try:
+            from sweeper.engines.postgres_config import open_postgres
+        except ImportError as error:
+            raise InputError(
+                f"PostgreSQL needs an extra that cannot be imported ({error}). "
+                'Install it: pip install "sweeper[postgres]".'
+            ) from error
+        embedder = open_embedder(block.embedder, config)
+        return open_postgres(block, corpus, embedder=embedder, as_of=as_of, cache=cache)
     assert corpus is not None  # this kind cannot be configured without one
     cut = block.chunking
     return EmbeddedEngine(

@@ -16,7 +16,7 @@ import yaml
 
 from sweeper.corpus import Corpus
 from sweeper.errors import InputError, Problem
-from sweeper.files import write_atomically
+from sweeper.files import read_text, write_atomically
 from sweeper.formats.cells import join_cell
 from sweeper.formats.corpus_folder import read_folder
 from sweeper.formats.corpus_rows import (
@@ -32,12 +32,23 @@ from sweeper.formats.golden_rows import (
     golden_from_rows,
     golden_to_rows,
 )
-from sweeper.formats.records import FORMATS, Format, read_source
+from sweeper.formats.llama_index import dataset_entries, dataset_questions
+from sweeper.formats.qrels import looks_like_qrels, read_qrels
+from sweeper.formats.records import FORMATS, Format, parse_source, read_source
 from sweeper.formats.spellings import Field, canonical, field_names, find_rows
+from sweeper.formats.trec import looks_like_run
 from sweeper.formats.values import Record, Value, quoted
 from sweeper.golden import GoldenSet, Key
 
-__all__ = ["FileKind", "kind_of_file", "read_corpus", "read_golden", "write_corpus", "write_golden"]
+__all__ = [
+    "FileKind",
+    "golden_text",
+    "kind_of_file",
+    "read_corpus",
+    "read_golden",
+    "write_corpus",
+    "write_golden",
+]
 
 FileKind: TypeAlias = Literal["config", "golden", "corpus"]
 
@@ -46,9 +57,10 @@ def read_golden(
     path: str | Path,
     *,
     fields: Mapping[str, str] | None = None,
+    topics: str | Path | None = None,
     corpus_keys: Collection[Key] | None = None,
 ) -> GoldenSet:
-    """Read a golden set.
+    """Read a golden set, or TREC qrels as one (``qrels``).
 
     The usual spellings of a row are understood (the table in ``golden_rows``), bare or wrapped
     (``{"queries": [...]}``). A file without any slice is one slice, ``all``. A file without any
@@ -59,9 +71,11 @@ def read_golden(
     Parameters
     ----------
     path
-        JSON, JSONL, CSV, TSV or YAML.
+        JSON, JSONL, CSV, TSV or YAML, or qrels.
     fields
         Noun (``query``, ``expected``, ...) to the name of the field that holds it.
+    topics
+        The texts of the questions, for qrels alone.
     corpus_keys
         Ids of the corpus, if it is known. An expected key that it lacks is an error.
 
@@ -70,8 +84,13 @@ def read_golden(
     InputError
         With every problem of the file, each with its line and remedy.
     """
-    source = read_source(path)
-    rows = find_rows(
+    text = read_text(path)
+    if topics is not None or _is_qrels(text, path):
+        if fields:
+            raise InputError(Problem("qrels have no named fields. Leave fields out.", str(path)))
+        return read_qrels(path, topics=topics, corpus_keys=corpus_keys)
+    source = parse_source(text, path)
+    rows = dataset_questions(source.data, source.path) or find_rows(
         source.data,
         GOLDEN_WRAPPERS,
         path=source.path,
@@ -116,8 +135,9 @@ def read_corpus(
     if path.is_dir():
         return read_folder(path)
     source = read_source(path)
+    texts = dataset_entries(source.data, source.path)
     return corpus_from_rows(
-        find_entries(source.data, source.path),
+        find_entries(source.data, source.path) if texts is None else [(row, None) for row in texts],
         path=source.path,
         root=path.parent if root is None else Path(root),
         fields=fields,
@@ -137,8 +157,13 @@ def kind_of_file(path: str | Path) -> FileKind:
     """
     if Path(path).is_dir():
         return "corpus"
-    source = read_source(path)
+    text = read_text(path)
+    if _is_qrels(text, path):
+        return "golden"
+    source = parse_source(text, path)
     data = source.data
+    if dataset_questions(data, source.path) is not None:
+        return "golden"
     if isinstance(data, Record) and (
         "engine" in data or ("golden" in data and not _is_rows(data["golden"]))
     ):
@@ -159,6 +184,27 @@ def kind_of_file(path: str | Path) -> FileKind:
             source.path,
         )
     )
+
+
+def _is_qrels(text: str, path: str | Path) -> bool:
+    """Tell qrels from the files that have rows.
+
+    Raises
+    ------
+    InputError
+        If the file is a run.
+    """
+    if FORMATS.get(Path(path).suffix.lower(), "tsv") != "tsv":
+        return False
+    if looks_like_run(text):
+        raise InputError(
+            Problem(
+                "is a TREC run, which holds results and no judgments. Give it to the engine: "
+                f"engine: {{kind: runs, channels: {{vector: {Path(path).name}}}}}.",
+                str(path),
+            )
+        )
+    return Path(path).suffix.lower() in (".qrels", ".qrel") or looks_like_qrels(text)
 
 
 def _spellings(table: Iterable[Field], *nouns: str) -> set[str]:
@@ -211,6 +257,11 @@ def write_golden(path: str | Path, golden: GoldenSet) -> None:
     _write_rows(path, golden_to_rows(golden), ("id", "slice", "query", "expected"))
 
 
+def golden_text(golden: GoldenSet) -> str:
+    """Return what ``write_golden`` writes to a JSONL file."""
+    return _jsonl_text(_tidied(golden_to_rows(golden)))
+
+
 def write_corpus(path: str | Path, corpus: Corpus) -> None:
     """Write a corpus that ``read_corpus`` reads back equal. Replaces the file atomically.
 
@@ -234,7 +285,7 @@ _Rows = Sequence[dict[str, object]]
 
 def _write_rows(path: str | Path, rows: _Rows, always: Sequence[str]) -> None:
     kind = FORMATS.get(Path(path).suffix.lower(), "jsonl")
-    rows = [{name: _tidy(value) for name, value in row.items()} for row in rows]
+    rows = _tidied(rows)
     if kind in ("csv", "tsv"):
         text = _table_text(rows, always, "\t" if kind == "tsv" else ",")
         if "\0" in text:
@@ -244,6 +295,10 @@ def _write_rows(path: str | Path, rows: _Rows, always: Sequence[str]) -> None:
     else:
         text = _WRITERS[kind](rows)
     write_atomically(path, text)
+
+
+def _tidied(rows: _Rows) -> _Rows:
+    return [{name: _tidy(value) for name, value in row.items()} for row in rows]
 
 
 def _tidy(value: object) -> object:

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | JSON | ``.json`` | one document; numbers keep the text that was typed |
 | JSONL | ``.jsonl .ndjson .jl`` | an object a line; blank, ``#`` and ``//`` lines skipped |
-| CSV, TSV | ``.csv .tsv .tab`` | a header, then rows; cells as written; empty rows skipped |
+| CSV, TSV | ``.csv .tsv .tab`` | a header, then rows as written; empty rows, ``sep=;`` skipped |
 | YAML | ``.yaml .yml`` | one document; scalars keep the text that was typed |
 
 Any other extension: the content decides.
@@ -168,9 +168,16 @@ def _without_commas(message: str, content: str) -> str:
     return message
 
 
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""What Excel puts above a CSV to say its delimiter: ``sep=;``."""
+
+
 def _delimiter(text: str, kind: Format) -> str:
     if kind == "tsv":
         return "\t"
+    stated = _SEPARATOR_LINE.match(text)
+    if stated:
+        return stated[1]
     header = re.sub(r'"[^"]*"', "", text.split("\n", 1)[0])
     # The first of equals wins, so a header of one column is comma-separated.
     return max(",;\t", key=header.count)
@@ -184,8 +191,12 @@ def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
     rows: list[Value] = []
     header: list[str] = []
     # newline="": line ends inside quotes stay as they are.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
+    content = io.StringIO(text, newline="")
+    line = first_line = 1
+    if _SEPARATOR_LINE.match(text):
+        content.readline()
+        line = first_line = 2
+    reader = csv.reader(content, delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             if not any(cells):
@@ -197,7 +208,7 @@ def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
                 problems.add(_wrong_length(len(cells), len(header)), line=line)
             else:
                 rows.append(Record(line, zip(header, map(Bare, cells), strict=True)))
-            line = reader.line_num + 1
+            line = reader.line_num + first_line
     except csv.Error as error:
         problems.add(_csv_message(error), line=line)
     problems.raise_if_any()

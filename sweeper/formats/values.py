@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "as_number",
     "as_optional_text",
     "as_text",
+    "counted",
     "describe",
+    "listed",
     "no_text",
     "quoted",
 ]
@@ -136,6 +138,29 @@ def quoted(text: str, *, limit: int = 60) -> str:
     '"001"'
     """
     return json.dumps(text if len(text) <= limit else text[: limit - 3] + "...", ensure_ascii=False)
+
+
+def listed(ids: Sequence[str], *, limit: int = 10) -> str:
+    """Return the first ids of many for a message, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["q1", "q2", "q3"], limit=2)
+    'q1, q2 and 1 more'
+    """
+    more = f" and {len(ids) - limit} more" if len(ids) > limit else ""
+    return ", ".join(ids[:limit]) + more
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "query", "queries")
+    ('1 row', '2 queries')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def describe(value: Value) -> str:

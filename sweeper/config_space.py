@@ -1,0 +1,445 @@
+"""What a config says of knobs: today's settings, the space, the arms.
+
+A knob's values are a list, one value, or a mapping::
+
+    rrf_k: {low: 10, high: 100, step: 10}
+    recency_half_life_days: {low: 7, high: 3650, n: 9, log: true, also: [off]}
+    weights.vector: {low: 0.25, high: 4, log: true}          # drawn by a sampler
+    min_similarity: {values: [none, 0.2], when: {weights.vector: "> 0"}}
+
+Knobs that decide what is retrieved are keys of the engine's block: ``engine.lexical.match``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from sweeper.config_file import ConfigFile
+from sweeper.config_problems import Located, Location
+from sweeper.engine_blocks import EngineBlock
+from sweeper.errors import did_you_mean
+from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Knob, Settings, Value, knob
+from sweeper.spaces import Condition, SearchSpace, Span, significant
+
+__all__ = ["engine_block", "named_knobs", "read_arms", "read_current", "read_space"]
+
+_SPAN_KEYS = ("low", "high", "step", "n", "log", "also", "values", "when")
+_MOST_VALUES = 1_000_000
+_CONDITION = re.compile(r"\s*(>=|<=|==|!=|>|<)?\s*(\S+)\s*")
+
+
+def read_current(file: ConfigFile, problems: Located) -> Settings:
+    """Return the settings that run today, with the values of every capture knob that is varied."""
+    values: dict[str, Value] = {}
+    for name in ("limit", "depth"):
+        if name in file.model_fields_set:
+            _read_knob(name, getattr(file, name), (name,), values, problems)
+    for name, raw, location in _flat(file.current, ("current",)):
+        if name.startswith(CAPTURE_PREFIX):
+            problems.at(location, "belongs in the engine's block; today's value is read there.")
+        elif isinstance(raw, list | dict):
+            shape = "list" if isinstance(raw, list) else "mapping"
+            problems.at(location, f"must be one value, got a {shape}.")
+        else:
+            _read_knob(name, raw, location, values, problems)
+    for name, _ in named_knobs(file):
+        if name.startswith(CAPTURE_PREFIX) and name not in values:
+            values[name] = _canonical(_at(_dumped(file.engine), _steps_of(name)))
+    try:
+        return Settings().with_values(values)
+    except ValueError:  # named already
+        return Settings()
+
+
+def read_arms(
+    file: ConfigFile, current: Settings, problems: Located
+) -> tuple[tuple[str, Settings], ...]:
+    """Return named settings: today's with some knobs changed."""
+    found = []
+    for arm, block in file.arms.items():
+        values: dict[str, Value] = {}
+        for name, raw, location in _flat(block, ("arms", arm)):
+            if name.startswith(CAPTURE_PREFIX):
+                _read_captured(file, name, raw, location, values, problems)
+            elif isinstance(raw, list | dict):
+                problems.at(location, "must be one value: an arm is one setting.")
+            else:
+                _read_knob(name, raw, location, values, problems)
+        found.append((arm, current.with_values(values)))
+    return tuple(found)
+
+
+def read_space(file: ConfigFile, current: Settings, problems: Located) -> SearchSpace:
+    """Return the values of every knob of the space."""
+    reader = _SpaceReader(file, problems)
+    for name, raw, location in _flat(file.space, ("space",)):
+        reader.read(name, raw, location)
+    reader.check_conditions()
+    try:
+        return SearchSpace(current, reader.choices, reader.spans, reader.when)
+    except ValueError as error:
+        problems.at(("space",), f"{error}.")
+        return SearchSpace(current)
+
+
+def named_knobs(file: ConfigFile) -> list[tuple[str, Location]]:
+    """Return every knob that a config names, and where."""
+    blocks = [_flat(file.current, ("current",)), _flat(file.space, ("space",))]
+    blocks += [_flat(block, ("arms", name)) for name, block in file.arms.items()]
+    return [(name, location) for block in blocks for name, _, location in block]
+
+
+def engine_block(file: ConfigFile, captured: Mapping[str, Value]) -> EngineBlock:
+    """Return the engine's block with some of its keys changed.
+
+    Parameters
+    ----------
+    file
+        Gives every other key.
+    captured
+        Knobs such as ``engine.lexical.match``, and their values.
+
+    Raises
+    ------
+    ValidationError
+        If the block does not take a value.
+    """
+    if not captured:
+        return file.engine
+    data = file.engine.model_dump(mode="json", exclude_unset=True)
+    for name, value in captured.items():
+        _put(data, name.removeprefix(CAPTURE_PREFIX).split("."), _raw(file, name, value))
+    adapter: TypeAdapter[EngineBlock] = TypeAdapter(EngineBlock)
+    return adapter.validate_python(data)
+
+
+class _SpaceReader:
+    """Collects the knobs of a space."""
+
+    def __init__(self, file: ConfigFile, problems: Located) -> None:
+        self._file, self._problems = file, problems
+        self.choices: dict[str, tuple[Value, ...]] = {}
+        self.spans: dict[str, Span] = {}
+        self.when: dict[str, tuple[Condition, ...]] = {}
+        self._condition_places: list[tuple[Condition, Location]] = []
+
+    def read(self, name: str, raw: Any, location: Location) -> None:
+        """Read one knob's values: a list, one value, or a mapping that describes them."""
+        self.choices[name] = ()
+        if not _is_span(raw):
+            self.choices[name] = self._list(name, raw, location)
+            return
+        unknown = [key for key in raw if key not in _SPAN_KEYS]
+        for key in unknown:
+            self._problems.at(
+                (*location, key), f"unknown key. {did_you_mean(str(key), _SPAN_KEYS)}"
+            )
+        self._conditions(name, raw.get("when"), (*location, "when"))
+        if "values" in raw:
+            extra = [key for key in ("low", "high", "step", "n", "log", "also") if key in raw]
+            if extra:
+                self._problems.at(location, f"values and {extra[0]} exclude each other.")
+            self.choices[name] = self._list(name, raw["values"], (*location, "values"))
+            return
+        also = self._list(name, raw["also"], (*location, "also")) if "also" in raw else ()
+        numbers = self._numbers(name, raw, location)
+        if isinstance(numbers, Span):
+            del self.choices[name]
+            self.spans[name] = Span(numbers.low, numbers.high, numbers.log, numbers.integer, also)
+        else:
+            self.choices[name] = tuple(dict.fromkeys((*numbers, *also)))
+
+    def _list(self, name: str, raw: Any, location: Location) -> tuple[Value, ...]:
+        choices = raw if isinstance(raw, list) else [raw]
+        if not choices:
+            self._problems.at(
+                location, "needs at least one value. Leave the key out to keep the current one."
+            )
+        found: dict[str, Value] = {}
+        for number, choice in enumerate(choices):
+            place = (*location, number) if isinstance(raw, list) else location
+            holder: dict[str, Value] = {}
+            if name.startswith(CAPTURE_PREFIX):
+                read = _read_captured(self._file, name, choice, place, holder, self._problems)
+            elif isinstance(choice, list | dict):
+                self._problems.at(place, "must be one value.")
+                continue
+            else:
+                read = _read_knob(name, choice, place, holder, self._problems)
+            if read:
+                found.setdefault(knob(name).format(holder[name]), holder[name])
+            elif not _is_knob(name):
+                break  # an unknown knob is one problem, however many values it has
+        return tuple(found.values())
+
+    def _numbers(
+        self, name: str, raw: Mapping[str, Any], location: Location
+    ) -> tuple[Value, ...] | Span:
+        """Return the numbers of `{low, high, ...}`: listed with a step or n, else a span."""
+        ends: dict[str, Value] = {}
+        for key in ("low", "high"):
+            if key not in raw:
+                self._problems.at(
+                    location, f"{key} is missing. Write {{low: 1, high: 9, step: 2}}."
+                )
+                return ()
+            holder: dict[str, Value] = {}
+            if not _is_number(raw[key]) or not _read_knob(
+                name, raw[key], (*location, key), holder, self._problems
+            ):
+                self._problems.at((*location, key), f"must be a number, got {raw[key]!r}.")
+                return ()
+            ends[key] = holder[name]
+        low, high = (_decimal(ends[key]) for key in ("low", "high"))
+        if low > high:
+            self._problems.at(location, f"low must not be above high, got {low} and {high}.")
+            return ()
+        log = raw.get("log", False)
+        if not isinstance(log, bool):
+            self._problems.at((*location, "log"), f"must be true or false, got {log!r}.")
+            return ()
+        if log and low <= 0:
+            self._problems.at((*location, "low"), "must be above 0 where log is true.")
+            return ()
+        if "step" in raw and ("n" in raw or log):
+            self._problems.at(location, "step and n exclude each other, and log takes n.")
+            return ()
+        if "step" in raw:
+            return self._steps(name, low, high, raw["step"], location)
+        if "n" in raw:
+            return self._points(name, low, high, raw["n"], log, location)
+        return Span(float(low), float(high), log, knob(name).integer)
+
+    def _steps(
+        self, name: str, low: Decimal, high: Decimal, raw: Any, location: Location
+    ) -> tuple[Value, ...]:
+        """Return `low, low + step, ..., high`, as decimals: 0.1 + 0.2 is 0.3."""
+        if not _is_number(raw) or not math.isfinite(float(raw)) or float(raw) <= 0:
+            self._problems.at((*location, "step"), f"must be a number above 0, got {raw!r}.")
+            return ()
+        step = _decimal(raw)
+        count = (high - low) / step
+        if count > _MOST_VALUES:
+            self._problems.at((*location, "step"), f"makes {int(count) + 1} values. Take a longer.")
+            return ()
+        if count != int(count):
+            last = low + step * int(count)
+            self._problems.at(
+                (*location, "high"),
+                f"is not reached in steps of {step}: {last} comes before it and {last + step} "
+                "after. Write one of these.",
+            )
+            return ()
+        numbers = [low + step * place for place in range(int(count) + 1)]
+        return self._parsed(name, [float(number) for number in numbers], location)
+
+    def _points(
+        self, name: str, low: Decimal, high: Decimal, raw: Any, log: bool, location: Location
+    ) -> tuple[Value, ...]:
+        """Return n points from low to high, rounded to what a person types; the ends are exact."""
+        if not isinstance(raw, int) or isinstance(raw, bool) or not 1 <= raw <= _MOST_VALUES:
+            self._problems.at((*location, "n"), f"must be a count of at least 1, got {raw!r}.")
+            return ()
+        first, last = float(low), float(high)
+        if raw == 1 and first != last:
+            self._problems.at((*location, "n"), "must be at least 2 to hold both ends.")
+            return ()
+        share = [place / max(1, raw - 1) for place in range(raw)]
+        if log:
+            inner = [first * (last / first) ** part for part in share]
+        else:
+            inner = [first + (last - first) * part for part in share]
+        numbers = [first, *(significant(number) for number in inner[1:-1]), last]
+        if knob(name).integer:
+            numbers = [float(round(number)) for number in numbers]
+        return self._parsed(name, numbers, location)
+
+    def _parsed(self, name: str, numbers: Sequence[float], location: Location) -> tuple[Value, ...]:
+        try:
+            return tuple(dict.fromkeys(knob(name).parse(number) for number in numbers))
+        except ValueError as error:
+            self._problems.at(location, str(error))
+            return ()
+
+    def _conditions(self, name: str, raw: Any, location: Location) -> None:
+        if raw is None:
+            return
+        if not isinstance(raw, dict) or not raw:
+            self._problems.at(
+                location, 'must be a mapping of knobs, such as {recency_half_life_days: "> 0"}.'
+            )
+            return
+        found = []
+        for other, text in raw.items():
+            place = (*location, str(other))
+            match = _CONDITION.fullmatch(str(text))
+            if not _is_knob(str(other)):
+                self._problems.at(place, f"unknown knob. {did_you_mean(str(other), KNOBS)}")
+            elif str(other) == name:
+                self._problems.at(place, "a knob cannot depend on itself.")
+            elif match is None:
+                self._problems.at(place, f'must be such as "> 0" or "!= none", got {text!r}.')
+            else:
+                holder: dict[str, Value] = {}
+                if _read_knob(str(other), match[2], place, holder, self._problems):
+                    condition = Condition(str(other), match[1] or "==", holder[str(other)])
+                    found.append(condition)
+                    self._condition_places.append((condition, place))
+        self.when[name] = tuple(found)
+
+    def check_conditions(self) -> None:
+        """Refuse a condition on a knob that is drawn from a span and has no list of values."""
+        for condition, place in self._condition_places:
+            if condition.knob not in self.choices and condition.knob not in self.spans:
+                self._problems.at(
+                    place, f"{condition.knob} is not in the space, so it always or never holds."
+                )
+
+
+def _is_span(raw: Any) -> bool:
+    return isinstance(raw, dict) and any(key in raw for key in _SPAN_KEYS)
+
+
+def _is_knob(name: str) -> bool:
+    try:
+        knob(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _is_number(raw: Any) -> bool:
+    return isinstance(raw, int | float) and not isinstance(raw, bool)
+
+
+def _decimal(number: Any) -> Decimal:
+    try:
+        return Decimal(str(number))
+    except InvalidOperation:  # pragma: no cover - numbers were checked before
+        return Decimal(float(number))
+
+
+def _flat(block: Mapping[str, Any], location: Location) -> list[tuple[str, Any, Location]]:
+    """Return knob, value and location, with ``weights: {vector: 2}`` as ``weights.vector``."""
+    found: list[tuple[str, Any, Location]] = []
+    for name, raw in block.items():
+        here = (*location, name)
+        nested = isinstance(raw, dict) and not _is_span(raw)
+        if name == "engine" and nested:
+            found += _leaves("engine", raw, here)
+        elif nested and not str(name).startswith(CAPTURE_PREFIX):
+            found += [(f"{name}.{key}", value, (*here, key)) for key, value in raw.items()]
+        else:
+            found.append((str(name), raw, here))
+    return found
+
+
+def _leaves(
+    name: str, block: Mapping[str, Any], location: Location
+) -> list[tuple[str, Any, Location]]:
+    """Return the keys of an engine's block that are given values, as dotted names."""
+    found: list[tuple[str, Any, Location]] = []
+    for key, raw in block.items():
+        here = (*location, key)
+        if isinstance(raw, dict) and not _is_span(raw):
+            found += _leaves(f"{name}.{key}", raw, here)
+        else:
+            found.append((f"{name}.{key}", raw, here))
+    return found
+
+
+def _read_knob(
+    name: str, raw: Any, location: Location, into: dict[str, Value], problems: Located
+) -> bool:
+    try:
+        into[name] = knob(name).parse(raw)
+    except KeyError as error:
+        problems.at(tuple(step for step in location if isinstance(step, str)), str(error.args[0]))
+        return False
+    except ValueError as error:
+        problems.at(location, f"{error} Leave the key out to keep the current value.")
+        return False
+    return True
+
+
+# --- knobs that decide what is retrieved ----------------------------------------------------------
+
+
+def _read_captured(
+    file: ConfigFile,
+    name: str,
+    raw: Any,
+    location: Location,
+    into: dict[str, Value],
+    problems: Located,
+) -> bool:
+    """Read a value of a key of the engine's block; equal blocks get equal values."""
+    steps = _steps_of(name)
+    if steps[0] == "corpus":
+        problems.at(location, "a sweep has one corpus. Make another config for another one.")
+        return False
+    try:
+        block = engine_block(file, {name: _free(raw)})
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"])
+        problems.at(location, f"the engine does not take {raw!r} as {name}: {message}.")
+        return False
+    into[name] = _canonical(_at(_dumped(block), steps))
+    return True
+
+
+def _free(raw: Any) -> Value:
+    own: Knob = knob(CAPTURE_PREFIX + "any")
+    return own.parse(raw)
+
+
+def _steps_of(name: str) -> list[str]:
+    return name.removeprefix(CAPTURE_PREFIX).split(".")
+
+
+def _dumped(block: EngineBlock) -> dict[str, Any]:
+    data: dict[str, Any] = block.model_dump(mode="json")
+    return data
+
+
+def _at(data: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        data = data.get(step) if isinstance(data, dict) else None
+    return data
+
+
+def _put(data: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+    for step in steps[:-1]:
+        child = data.get(step)
+        if not isinstance(child, dict):
+            child = data[step] = {}
+        data = child
+    data[steps[-1]] = value
+
+
+def _canonical(value: Any) -> Value:
+    """Return one text for one value; a block that only has a kind is known by that word."""
+    if isinstance(value, dict):
+        kept = {key: item for key, item in value.items() if item is not None}
+        return str(kept["kind"]) if list(kept) == ["kind"] else _free(kept)
+    return _free(value)
+
+
+def _raw(file: ConfigFile, name: str, value: Value) -> Any:
+    """Return the YAML value that a knob's value stands for."""
+    if not isinstance(value, str):
+        return value
+    if value[:1] in {"{", "["} or value in {"true", "false"}:
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    today = _at(_dumped(file.engine), _steps_of(name))
+    return {"kind": value} if isinstance(today, dict) and "kind" in today else value

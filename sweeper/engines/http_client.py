@@ -1,0 +1,358 @@
+"""One HTTP endpoint that answers JSON: credentials, retries, limits, and words for every failure.
+
+What is asked and what the answers mean is in the engines. Secrets are read from the environment
+when a request is made, are not kept, go to the configured host only, and are blotted out of every
+text that leaves this module.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import random
+import re
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeper.engines.http_credentials import blot, credentials
+from sweeper.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import httpx
+
+    from sweeper.http_blocks import AuthBlock, ConnectionBlock
+
+__all__ = ["JsonClient", "excerpt", "import_http"]
+
+_log = logging.getLogger(__name__)
+
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_KEEP_METHOD = frozenset({307, 308})  # other redirects would turn a POST into a GET
+_MOST_REDIRECTS = 5
+_SHOWN = 200  # characters of a server's answer that a message repeats
+
+
+class _Failure(Exception):
+    """One failed attempt. ``kind`` counts it; ``after`` is the server's own wish, in seconds."""
+
+    def __init__(self, kind: str, reason: str, remedy: str, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.remedy = remedy
+        self.after = after
+
+
+class _Passing(_Failure):
+    """A failure that may be gone at the next attempt."""
+
+
+class JsonClient:
+    """Sends requests to one address and returns what the answers' JSON says. Safe to share.
+
+    Parameters
+    ----------
+    method, url
+        Of every request.
+    connection
+        Timeouts, retries, limits, authority and redirects.
+    auth
+        Where credentials are; ``None`` sends none.
+    ca_file
+        PEM file of a private authority. Certificates are always verified.
+    transport
+        An ``httpx`` transport, for tests.
+
+    Raises
+    ------
+    InputError
+        If the extra is missing, or ``ca_file`` cannot be read.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        url: str,
+        *,
+        connection: ConnectionBlock,
+        auth: AuthBlock | None = None,
+        ca_file: Path | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        httpx, _ = import_http()
+        self._method = method
+        self._url = url
+        self._auth = auth
+        self._connection = connection
+        timeouts = connection.timeouts
+        self._client = httpx.Client(
+            timeout=httpx.Timeout(
+                connect=timeouts.connect,
+                read=timeouts.read,
+                write=timeouts.write,
+                pool=timeouts.pool,
+            ),
+            limits=httpx.Limits(max_connections=connection.n_threads),
+            verify=True if ca_file is None else _authority(ca_file),
+            transport=transport,
+            follow_redirects=False,
+        )
+        self._under_way = threading.BoundedSemaphore(connection.n_threads)
+        self._lock = threading.Lock()
+        self._next_start = 0.0  # on the monotonic clock
+        self._counters: Counter[str] = Counter()
+        self._jitter = random.Random()  # only ever moves a pause, never a figure
+
+    def __repr__(self) -> str:
+        return f"JsonClient({self._method!r}, {self._url!r})"
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Number of ``requests``, of ``retries`` among them, and of failed ones by kind."""
+        with self._lock:
+            return {"requests": 0, "retries": 0, **dict(sorted(self._counters.items()))}
+
+    def ask(
+        self,
+        *,
+        body: Any = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send one request, again while it fails in passing, and return the JSON of its answer.
+
+        Raises
+        ------
+        EngineError
+            Naming what was received and how to mend it.
+        InputError
+            If a credential is missing or malformed.
+        """
+        _, stamina = import_http()
+        retries = self._connection.retries
+        secret_headers, secrets = credentials(self._auth)
+        request = {"body": body, "params": params, "headers": {**(headers or {}), **secret_headers}}
+        failure: _Failure | None = None
+        try:
+            for attempt in stamina.retry_context(
+                on=self._pause,
+                attempts=retries.attempts,
+                timeout=None,
+                wait_initial=retries.wait_seconds,
+                wait_jitter=retries.wait_seconds,
+                wait_max=retries.max_wait_seconds,
+            ):
+                with attempt:
+                    if attempt.num > 1:
+                        self._count("retries")
+                    return self._once(request, secrets)
+        except _Failure as error:
+            failure = error
+        # Raised here, so that no exception of the HTTP client, which holds the request with its
+        # credentials, hangs on to this one.
+        assert failure is not None
+        tried = f" after {retries.attempts} attempts" if isinstance(failure, _Passing) else ""
+        message = f"{self._method} {self._url}: {failure}{tried}. {failure.remedy}"
+        raise EngineError(blot(message, secrets))
+
+    def blotted(self, text: str) -> str:
+        """Return a text without the credentials, should a server have repeated them."""
+        return blot(text, credentials(self._auth)[1])
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self._counters[what] += 1
+
+    def _pause(self, error: Exception) -> bool | float:
+        """Tell stamina whether to try again, and after how many seconds if the server said so."""
+        if not isinstance(error, _Passing):
+            return False
+        _log.warning("%s %s: %s; trying again", self._method, self._url, error)
+        if error.after is None:
+            return True
+        retries = self._connection.retries
+        jitter = self._jitter.uniform(0, retries.wait_seconds)
+        return min(error.after, retries.max_wait_seconds) + jitter
+
+    def _once(self, request: Mapping[str, Any], secrets: tuple[str, ...]) -> Any:
+        try:
+            with self._under_way:
+                self._wait_for_turn()
+                self._count("requests")
+                answer = self._send(request)
+            return self._read(answer, secrets)
+        except _Failure as error:
+            self._count(error.kind)
+            error.args = tuple(blot(str(part), secrets) for part in error.args)
+            raise
+
+    def _wait_for_turn(self) -> None:
+        rate = self._connection.requests_per_second
+        if rate is None:
+            return
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._next_start)
+            self._next_start = start + 1.0 / rate
+        time.sleep(start - now)
+
+    def _send(self, request: Mapping[str, Any]) -> httpx.Response:
+        httpx, _ = import_http()
+        body = request["body"]
+        sent = self._client.build_request(
+            self._method,
+            self._url,
+            params=request["params"] or None,
+            # ASCII, so that no text can fail to be encoded.
+            content=None if body is None else json.dumps(body).encode(),
+            headers={"Accept": "application/json", **request["headers"]}
+            | ({} if body is None else {"Content-Type": "application/json"}),
+        )
+        timeouts = self._connection.timeouts
+        failure: _Failure
+        try:
+            return self._redirected(self._client.send(sent))
+        except httpx.ConnectTimeout:
+            failure = _Passing(
+                "connect timeout", f"no connection within {timeouts.connect:g} s", _UNREACHABLE
+            )
+        except httpx.TimeoutException as error:
+            phase = type(error).__name__.removesuffix("Timeout").lower()
+            seconds = getattr(timeouts, phase)
+            failure = _Passing(
+                f"{phase} timeout",
+                f"no answer within {seconds:g} s ({phase})",
+                f"If it needs longer, raise timeouts.{phase}.",
+            )
+        except httpx.ConnectError as error:
+            failure = _Passing("not connected", f"no connection ({error})", _UNREACHABLE)
+        except httpx.RequestError as error:
+            failure = _Passing(
+                "broken off",
+                f"the answer broke off ({type(error).__name__}: {error})",
+                "Look into the server's log.",
+            )
+        except httpx.InvalidURL as error:
+            failure = _Failure("bad address", f"is no address ({error})", "Mend it in the config.")
+        raise failure
+
+    def _redirected(self, answer: httpx.Response) -> httpx.Response:
+        """Follow redirects within the same scheme, host and port, if that is wanted at all."""
+        for _ in range(_MOST_REDIRECTS):
+            following = answer.next_request
+            if following is None:
+                return answer
+            url, target = answer.request.url, following.url
+            same = (url.scheme, url.host, url.port) == (target.scheme, target.host, target.port)
+            kept = answer.status_code in _KEEP_METHOD or self._method == "GET"
+            if not (self._connection.follow_redirects and same and kept):
+                remedy = (
+                    "Set follow_redirects: true if that is right."
+                    if same and kept
+                    else "If you trust that address, write it in the config."
+                )
+                raise _Failure(
+                    "redirect",
+                    f"HTTP {answer.status_code} redirects to "
+                    f"{target.scheme}://{target.netloc.decode()}{target.path}, which is not "
+                    "followed: it would get the question and the credentials",
+                    remedy,
+                )
+            answer = self._client.send(following)
+        raise _Failure("redirect", f"more than {_MOST_REDIRECTS} redirects", "Mend the address.")
+
+    def _read(self, answer: httpx.Response, secrets: tuple[str, ...]) -> Any:
+        status = answer.status_code
+        kind = answer.headers.get("Content-Type", "no content type").partition(";")[0]
+        received = f"HTTP {status}, {kind}: {excerpt(blot(answer.text, secrets))}"
+        if status in _BUSY:
+            after = _retry_after(answer.headers.get("Retry-After"))
+            raise _Passing(f"HTTP {status}", received, "Try again later.", after)
+        if status in {401, 403}:
+            raise _Failure(f"HTTP {status}", received, self._auth_remedy)
+        if not answer.is_success:
+            raise _Failure(
+                f"HTTP {status}", received, "Check the address and the request's fields."
+            )
+        try:
+            return json.loads(answer.text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+        if reason.startswith(_NO_NUMBER):
+            raise _Passing("no number", f"{received} holds {reason}", "Mend the server's scores.")
+        what = "is HTML" if answer.text.lstrip()[:1] == "<" else f"is no whole JSON ({reason})"
+        raise _Passing(
+            "no JSON",
+            f"the answer {what}; {received}",
+            "Check that the address is the search itself, and what a proxy in between answers.",
+        )
+
+    @property
+    def _auth_remedy(self) -> str:
+        if self._auth is None:
+            return "Credentials are needed: name them under auth."
+        source = self._auth.token_env or self._auth.token_file_env
+        return f"The credentials were refused: check {source}."
+
+
+_UNREACHABLE = "Check the address, and that the server runs."
+_NO_NUMBER = "a number that JSON has not"
+
+
+def import_http() -> tuple[Any, Any]:
+    """Return ``httpx`` and ``stamina``.
+
+    Raises
+    ------
+    InputError
+        If the extra is not installed.
+    """
+    try:
+        import httpx
+        import stamina
+    except ImportError as error:
+        raise InputError(
+            f"an engine over HTTP needs an extra that cannot be imported ({error}). "
+            'Install it: pip install "sweeper[http]".'
+        ) from error
+    return httpx, stamina
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "..."
+
+
+def _authority(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=str(ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"{ca_file}: cannot be read as certificates ({error}). Give ca_file a PEM file."
+        ) from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{_NO_NUMBER} ({name})")
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Read seconds or a date (RFC 9110 §10.2.3); anything else counts as absent."""
+    if header is None:
+        return None
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
+        return float(header)
+    try:
+        instant = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return max(0.0, instant.timestamp() - time.time())

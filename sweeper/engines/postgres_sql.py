@@ -1,0 +1,436 @@
+"""The statements of the PostgreSQL engine: one per channel and store, and one for a whole search.
+
+Composed text only; nothing here talks to a server. Names are quoted as identifiers, every value is
+a bound parameter (:func:`parameters`). Equal channel values stand in ascending order of the table's
+``order`` column.
+
+``search_statement`` is the ranking of ``docs/semantics.md`` written again, in SQL: it shares no
+code with ``ranking``, so that comparing the two proves something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg import sql
+
+from sweeper.corpus import STORES, Store
+from sweeper.knobs import Settings
+from sweeper.pools import LEXICAL, VECTOR
+
+__all__ = [
+    "CHANNELS",
+    "Hnsw",
+    "Match",
+    "Recipe",
+    "Table",
+    "candidates_statement",
+    "counting_statement",
+    "filter_problem",
+    "identifier",
+    "parameters",
+    "ranking_parameters",
+    "search_statement",
+    "sendable",
+]
+
+CHANNELS = (VECTOR, LEXICAL)
+
+Match = Literal["any", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hnsw:
+    """Approximate neighbours: rows beyond ``ef_search`` need the iterative scan (pgvector 0.8)."""
+
+    ef_search: int = 40
+    iterative_scan: Literal["off", "strict_order", "relaxed_order"] = "relaxed_order"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where the rows of one store are: a table or view, and what its columns are called.
+
+    ``name`` may have a schema before a dot. ``text`` is tokenised as it is searched, ``tsvector``
+    is ready. ``updated_at`` is a date or a time, ``age_days`` a number. ``tags`` is a jsonb object,
+    ``tag_columns`` maps a filter's name to a column of its own. ``where`` maps a column to the text
+    that all rows of the store have in it. ``prefix`` stands before ids and keys, so that two tables
+    that both count from 1 stay apart. ``order`` breaks ties and is unique.
+    """
+
+    name: str
+    item_id: str
+    key: str
+    order: str
+    embedding: str
+    text: str | None = None
+    tsvector: str | None = None
+    updated_at: str | None = None
+    age_days: str | None = None
+    tags: str | None = None
+    tag_columns: Mapping[str, str] = field(default_factory=dict)
+    path: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What each column is for: purpose to name, those that are set."""
+        plain = ("item_id", "key", "order", "embedding", "text", "tsvector", "updated_at")
+        found = {name: getattr(self, name) for name in (*plain, "age_days", "tags", "path")}
+        found |= {f"tag_columns.{name}": column for name, column in self.tag_columns.items()}
+        found |= {f"where.{column}": column for column in self.where}
+        return {purpose: column for purpose, column in found.items() if column is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How every question is asked: the tables and what decides which rows are found."""
+
+    tables: Mapping[Store, Table]
+    text_search: str
+    match: Match
+    hnsw: Hnsw | None
+    as_of: datetime
+
+
+def identifier(name: str) -> sql.Identifier:
+    """Quote the name of a table; a dot parts the schema from it."""
+    return sql.Identifier(*name.split("."))
+
+
+def filter_problem(table: Table, wanted: Mapping[str, str]) -> str | None:
+    """Say why a table cannot apply a question's filter, or return ``None``."""
+    for name in wanted:
+        if name == "path" and table.path is None:
+            return "the filter names a path, and no path column is configured"
+        known = name in table.tag_columns or table.tags is not None
+        if name not in {"path", "store"} and not known:
+            return (
+                f'the filter names "{name}". Configure the jsonb column tags, or '
+                f"tag_columns: {{{name}: <column>}},"
+            )
+    return None
+
+
+def candidates_statement(
+    recipe: Recipe, channel: str, store: Store, filters: Sequence[str]
+) -> sql.Composed:
+    """Return the best rows of one channel and store: item id, key, value and age, best first.
+
+    Parameters
+    ----------
+    recipe
+        Must have a table for the store.
+    channel
+        ``vector`` or ``lexical``.
+    store
+        Which table.
+    filters
+        Names of the question's filters but for ``store``; parameter ``filter_<n>`` is the n-th's
+        value.
+    """
+    return sql.SQL(
+        "SELECT item, key, value, age FROM ({found}) found ORDER BY value DESC, tie"
+    ).format(found=_found(recipe, channel, store, filters))
+
+
+def search_statement(
+    recipe: Recipe, stores: Mapping[str, Sequence[Store]], filters: Sequence[str]
+) -> sql.Composed:
+    """Return a whole search: item ids, best first.
+
+    Parameters
+    ----------
+    recipe
+        Must have a table for every store that is named.
+    stores
+        Channel to the stores that it searches; none switches the channel off.
+    filters
+        As in :func:`candidates_statement`.
+    """
+    return sql.SQL(_SEARCH).format(
+        vector=_merged(recipe, VECTOR, stores.get(VECTOR, ()), filters),
+        lexical=_merged(recipe, LEXICAL, stores.get(LEXICAL, ()), filters),
+    )
+
+
+def counting_statement(recipe: Recipe, store: Store) -> sql.Composed:
+    """Return the number of a store's rows, and of its known, future and missing ages."""
+    table = recipe.tables[store]
+    age, source = _age(table, store)
+    return sql.SQL(
+        "SELECT count(*), count(*) FILTER (WHERE age >= 0), count(*) FILTER (WHERE age < 0), "
+        "count(*) FILTER (WHERE age IS NULL) "
+        "FROM (SELECT {age} AS age FROM (SELECT {source} AS dated FROM {table}{where}) bare) aged"
+    ).format(
+        age=age,
+        source=source,
+        table=_quoted(identifier(table.name)),
+        where=_where(_conditions(table, store, ())),
+    )
+
+
+# A server refuses a result that underflows, Python rounds it to 0. Hence two guards: an age beyond
+# ``oldest`` has the factor 0 and one below ``youngest`` the factor 1, as 2 ** x has; and a product
+# that would round to 0 is 0 (2 ** 900 keeps the test itself in range).
+_SEARCH = """
+WITH vector AS ({vector}),
+lexical AS ({lexical}),
+fused AS (
+  SELECT item, vector.rank AS vector_rank, lexical.rank AS lexical_rank,
+    coalesce(vector.store, lexical.store) AS store, coalesce(vector.age, lexical.age) AS age,
+    coalesce(%(vector_weight)s::float8 / (%(rrf_k)s::bigint + vector.rank)::float8, 0)
+    + coalesce(%(lexical_weight)s::float8 / (%(rrf_k)s::bigint + lexical.rank)::float8, 0) AS fused
+  FROM vector FULL JOIN lexical USING (item)
+),
+decayed AS (
+  SELECT *, CASE
+    WHEN store <> 1 OR age IS NULL OR age <= %(youngest)s::float8 THEN 1
+    WHEN age >= %(oldest)s::float8 THEN 0
+    ELSE power(2::float8, -(age / %(half_life)s::float8))
+  END AS factor
+  FROM fused
+),
+scored AS (
+  SELECT *, CASE
+    WHEN fused * (factor * power(2::float8, 900)) <= power(2::float8, -175) THEN 0
+    ELSE fused * factor
+  END AS score
+  FROM decayed
+)
+SELECT item FROM scored
+ORDER BY score DESC, vector_rank NULLS LAST, lexical_rank LIMIT %(limit)s::bigint
+"""
+
+_LONGEST_EXPONENT = 1075.0  # 2 ** -1075 rounds to 0
+_SHORTEST_EXPONENT = 2.0**-54  # 2 ** -(2 ** -54) rounds to 1
+
+
+def ranking_parameters(settings: Settings) -> dict[str, Any]:
+    """Return what a search is told besides the question."""
+    half_life = settings.recency_half_life_days
+    off = half_life <= 0
+    return {
+        "vector_weight": settings.weight(VECTOR),
+        "lexical_weight": settings.weight(LEXICAL),
+        "rrf_k": settings.rrf_k,
+        "floor": settings.min_similarity,
+        "half_life": 1.0 if off else half_life,
+        "youngest": float("inf") if off else half_life * _SHORTEST_EXPONENT,
+        "oldest": float("inf") if off else half_life * _LONGEST_EXPONENT,
+        "limit": settings.limit,
+    }
+
+
+def parameters(
+    recipe: Recipe, text: str, vector: Any, wanted: Mapping[str, str], depth: int
+) -> dict[str, Any]:
+    """Return what every statement of one question is told.
+
+    Parameters
+    ----------
+    recipe
+        As for the statement.
+    text
+        The question, which is made :func:`sendable`.
+    vector
+        Its embedding, as the driver sends it.
+    wanted
+        The question's filter.
+    depth
+        Rows per channel and store.
+    """
+    found: dict[str, Any] = {
+        "question": sendable(text),
+        "vector": vector,
+        "depth": depth,
+        "text_search": recipe.text_search,
+        "as_of": recipe.as_of,
+    }
+    for number, name in enumerate(_filters(wanted)):
+        found[f"filter_{number}"] = sendable(wanted[name])
+        found[f"filter_name_{number}"] = sendable(name)
+    for store, table in recipe.tables.items():
+        found[f"{store}_prefix"] = table.prefix
+        found |= {f"{store}_where_{n}": value for n, value in enumerate(table.where.values())}
+    return found
+
+
+def _filters(wanted: Mapping[str, str]) -> list[str]:
+    return [name for name in wanted if name != "store"]
+
+
+def sendable(text: str) -> str:
+    """Return a text as a server can hold it: without NUL (a blank) and lone surrogates (``?``)."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def _merged(
+    recipe: Recipe, channel: str, stores: Sequence[Store], filters: Sequence[str]
+) -> sql.Composable:
+    """Merge the stores of one channel: documents first among equals."""
+    if not stores:
+        return sql.SQL(
+            "SELECT NULL::text AS item, NULL::int AS store, NULL::float8 AS age, "
+            "NULL::bigint AS rank WHERE false"
+        )
+    per_store = [
+        sql.SQL(
+            "SELECT item, {number}::int AS store, value, age, "
+            "row_number() OVER (ORDER BY value DESC, tie) AS place FROM ({found}) found"
+        ).format(
+            number=sql.Literal(STORES.index(store)), found=_found(recipe, channel, store, filters)
+        )
+        for store in STORES
+        if store in stores
+    ]
+    # A dropped row is not refilled, and the floor never touches the lexical channel.
+    floor = (
+        "WHERE %(floor)s::float8 IS NULL OR value >= %(floor)s::float8" if channel == VECTOR else ""
+    )
+    return sql.SQL(
+        "SELECT item, store, age, row_number() OVER (ORDER BY value DESC, store, place) AS rank "
+        "FROM ({rows}) merged {floor}"
+    ).format(rows=sql.SQL(" UNION ALL ").join(per_store), floor=sql.SQL(floor))
+
+
+def _found(recipe: Recipe, channel: str, store: Store, filters: Sequence[str]) -> sql.Composable:
+    """Return a query of the best rows: item, key, value, age in days and tie.
+
+    The inner query carries bare columns, so that ids and ages are made for the best rows alone.
+    """
+    table = recipe.tables[store]
+    conditions = _conditions(table, store, filters)
+    if channel == LEXICAL:
+        value, condition, order = _lexical(recipe, table)
+        conditions.append(condition)
+    else:
+        value, order = _vector(recipe, table)
+    age, source = _age(table, store)
+    return sql.SQL(
+        "SELECT {prefix}::text || id::text AS item, {prefix}::text || key::text AS key, {value}, "
+        "{age} AS age, tie "
+        "FROM (SELECT {id} AS id, {key} AS key, {source} AS dated, {tie} AS tie, {inner} AS raw "
+        "FROM {table}{where} ORDER BY {order} LIMIT %(depth)s::bigint) best "
+        "WHERE raw <> 'NaN'::float8"
+    ).format(
+        prefix=sql.Placeholder(f"{store}_prefix"),
+        value=sql.SQL("1 - raw AS value" if _by_index(recipe, channel) else "raw AS value"),
+        age=age,
+        id=_column(table.item_id),
+        key=_column(table.key),
+        source=source,
+        tie=_column(table.order),
+        inner=value,
+        table=_quoted(identifier(table.name)),
+        where=_where(conditions),
+        order=sql.SQL(order),
+    )
+
+
+def _by_index(recipe: Recipe, channel: str) -> bool:
+    return channel == VECTOR and recipe.hnsw is not None
+
+
+def _vector(recipe: Recipe, table: Table) -> tuple[sql.Composable, str]:
+    """Return the value and the order of the vector channel."""
+    distance = sql.SQL("({embedding} <=> %(vector)s::vector)").format(
+        embedding=_column(table.embedding)
+    )
+    if recipe.hnsw is not None:
+        # An index answers this form only; ties are put in order among the rows that it gave.
+        return distance, "raw"
+    # No index answers this form, so the scan is exact whatever indexes there are. A vector of
+    # length 0 has no direction: its distance is NaN, and it is no candidate.
+    exact = sql.SQL("nullif(1 - {distance}, 'NaN'::float8)").format(distance=distance)
+    return exact, "raw DESC NULLS LAST, tie"
+
+
+def _lexical(recipe: Recipe, table: Table) -> tuple[sql.Composable, sql.Composable, str]:
+    """Return the value, the condition and the order of the lexical channel."""
+    if table.tsvector is not None:
+        terms: sql.Composable = _column(table.tsvector)
+    else:
+        assert table.text is not None
+        terms = sql.SQL("to_tsvector(%(text_search)s::regconfig, {text})").format(
+            text=_column(table.text)
+        )
+    query = sql.SQL(_ALL if recipe.match == "all" else _ANY)
+    return (
+        sql.SQL("ts_rank_cd({terms}, {query})::float8").format(terms=terms, query=query),
+        sql.SQL("{terms} @@ {query}").format(terms=terms, query=query),
+        "raw DESC, tie",
+    )
+
+
+_ALL = "websearch_to_tsquery(%(text_search)s::regconfig, %(question)s::text)"
+# Lexemes are quoted as the input of a tsquery wants it: quotes and backslashes doubled.
+_ANY = (
+    r"(SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')"
+    "::tsquery FROM unnest(to_tsvector(%(text_search)s::regconfig, %(question)s::text)))"
+)
+
+
+def _age(table: Table, store: Store) -> tuple[sql.Composable, sql.Composable]:
+    """Return the age in days, and the column that it comes from; documents have none."""
+    column = table.age_days or table.updated_at
+    if store != "memory" or column is None:
+        return sql.SQL("NULL::float8"), sql.SQL("NULL")
+    if table.age_days is not None:
+        return sql.SQL("nullif(dated::float8, 'NaN'::float8)"), _column(column)
+    # The session's zone is UTC, which a date or a time without a zone is read in.
+    return (
+        sql.SQL(
+            "CASE WHEN isfinite(dated::timestamptz) THEN extract(epoch FROM "
+            "(%(as_of)s::timestamptz - dated::timestamptz))::float8 / 86400::float8 END"
+        ),
+        _column(column),
+    )
+
+
+def _conditions(table: Table, store: Store, filters: Sequence[str]) -> list[sql.Composable]:
+    found: list[sql.Composable] = [
+        # Without a cast the server reads the value as the column's type, and an index serves it.
+        sql.SQL("{column} = {value}").format(
+            column=_column(column), value=sql.Placeholder(f"{store}_where_{number}")
+        )
+        for number, column in enumerate(table.where)
+    ]
+    for number, name in enumerate(filters):
+        value = sql.Placeholder(f"filter_{number}")
+        if name == "path":
+            assert table.path is not None
+            condition = sql.SQL("starts_with(coalesce({column}::text, ''), {value}::text)")
+            column = _column(table.path)
+        elif name in table.tag_columns:
+            condition = sql.SQL("{column} = {value}")
+            column = _column(table.tag_columns[name])
+        else:
+            assert table.tags is not None
+            condition = sql.SQL("{column} ->> {name}::text = {value}::text")
+            column = _column(table.tags)
+        found.append(
+            condition.format(
+                column=column, value=value, name=sql.Placeholder(f"filter_name_{number}")
+            )
+        )
+    return found
+
+
+def _where(conditions: Sequence[sql.Composable]) -> sql.Composable:
+    if not conditions:
+        return sql.SQL("")
+    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions)
+
+
+def _column(name: str) -> sql.SQL:
+    return _quoted(sql.Identifier(name))
+
+
+def _quoted(name: sql.Identifier) -> sql.SQL:
+    """Double the percent signs of a name: the driver takes them for parameters."""
+    return sql.SQL(name.as_string().replace("%", "%%"))  # type: ignore[arg-type]

@@ -1,0 +1,387 @@
+"""The SOAT preset against a local server with SOAT's contract over a real PostgreSQL.
+
+What is replayed from a capture is compared with live searches, position by position, for random
+settings; in every degraded mode the two are equal or the question is declared not complete.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx", reason="the extra http is not installed")
+pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+pytest.importorskip("starlette", reason="the test servers need starlette and uvicorn")
+
+from sweeper.capture import capture
+from sweeper.corpus import Chunking, Corpus, Entry
+from sweeper.embedders import HashEmbedder
+from sweeper.engines.base import Engine
+from sweeper.engines.bundled import BundledServer
+from sweeper.engines.soat import SoatEngine
+from sweeper.errors import EngineError, InputError
+from sweeper.formats import read_corpus, read_golden
+from sweeper.golden import GoldenSet, Query
+from sweeper.http_blocks import RetriesBlock, SoatBlock
+from sweeper.knobs import Settings
+from sweeper.pools import LEXICAL, VECTOR, QueryCandidates
+from sweeper.ranking import rank
+from tests.serving import Serving
+from tests.soat_server import TOKEN, Mode, SoatServer
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+WORDS = (
+    *("harbor", "tide", "crane", "ledger", "invoice", "berth", "pilot", "cargo", "manifest"),
+    *("customs", "dock", "anchor", "buoy", "signal", "storm", "freight", "hull", "mast", "rope"),
+    *("SKU-4711", "ferry", "toll", "winch", "lighthouse"),
+)
+
+
+def small_corpus(n_documents: int = 40, n_memories: int = 90) -> Corpus:
+    """Return texts of a small vocabulary: channels and stores overlap, and answers are cut."""
+    draw = random.Random(3)
+    documents = [
+        Entry(
+            f"doc_{number}",
+            " ".join(draw.choices(WORDS, k=draw.randint(10, 60))),
+            "document",
+            tags={"lang": draw.choice(("en", "fr"))},
+            path=f"/{draw.choice('ab')}/{number}.md",
+        )
+        for number in range(n_documents)
+    ]
+    memories = [
+        Entry(
+            f"mem_{number}",
+            " ".join(draw.choices(WORDS, k=draw.randint(3, 9))),
+            "memory",
+            tags={"lang": draw.choice(("en", "fr"))},
+            age_days=round(draw.uniform(-2, 900), 3),
+        )
+        for number in range(n_memories)
+    ]
+    return Corpus((*documents, *memories))
+
+
+def question(text: str, **others: Any) -> Query:
+    return Query(text, "s", text, ("doc_1",), **others)
+
+
+QUESTIONS = [
+    question(text)
+    for text in (
+        *("harbor", "crane ledger", "storm", "SKU-4711", "lighthouse toll winch", "pilot"),
+        *("customs dock anchor", "nothing of this", "freight -hull", '"rope mast"'),
+    )
+]
+
+
+def random_settings(depth: int, seed: int, n: int) -> list[Settings]:
+    draw = random.Random(seed)
+    return [
+        Settings(
+            rrf_k=draw.choice((1, 2, 5, 20, 60, draw.randint(1, 300))),
+            min_similarity=draw.choice((None, round(draw.uniform(-0.2, 0.9), 3))),
+            recency_half_life_days=draw.choice((0, round(draw.uniform(0.5, 2000), 2))),
+            limit=draw.randint(1, depth),
+        )
+        for _ in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def conninfo() -> Iterator[str]:
+    server = BundledServer()
+    yield server.conninfo
+    server.stop()
+
+
+class Site:
+    """A running SOAT and a way to open engines on it."""
+
+    def __init__(self, soat: SoatServer, url: str, environment: Callable[[str, str], None]) -> None:
+        self.soat = soat
+        self._url = url
+        environment("SOAT_API_TOKEN", TOKEN)
+
+    def engine(self, **others: Any) -> SoatEngine:
+        retries = RetriesBlock(attempts=1)
+        block = SoatBlock(kind="soat", base_url=self._url, retries=retries, **others)
+        return SoatEngine(block, as_of=NOW)
+
+
+@pytest.fixture(scope="module")
+def running(conninfo: str) -> Iterator[tuple[SoatServer, str]]:
+    soat = SoatServer(
+        conninfo, small_corpus(), HashEmbedder(256), now=NOW, cut=Chunking("size", 120, 30)
+    )
+    with Serving(soat.app) as serving:
+        yield soat, serving.url
+    soat.close()
+
+
+@pytest.fixture
+def site(running: tuple[SoatServer, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    soat, url = running
+    soat.asked.clear()
+    yield Site(soat, url, monkeypatch.setenv)
+    soat.mode = Mode()
+
+
+def replayed(found: QueryCandidates, settings: Settings, engine: Engine) -> list[str]:
+    return [row.item_id for row in rank(found, settings, channels=engine.channels)]
+
+
+def differences(
+    engine: SoatEngine, queries: Sequence[Query], depth: int, n: int = 120, seed: int = 1
+) -> tuple[int, list[str]]:
+    """Compare replay and live search where replay is allowed; return how often, and what parts."""
+    found = list(zip(queries, engine.candidates(queries, depth), strict=True))
+    complete = [(q, rows) for q, rows in found if q.query_id not in engine.incomplete]
+    draw = random.Random(seed)
+    parted = []
+    settings = random_settings(depth, seed, n if complete else 0)
+    for item in settings:
+        query, rows = draw.choice(complete)
+        if replayed(rows, item, engine) != engine.search(query, item):
+            parted.append(f"{query.text}: {item.text}")
+    return len(settings), parted
+
+
+def test_replay_equals_the_live_search_for_random_settings(site: Site) -> None:
+    with site.engine() as engine:
+        n_compared, parted = differences(engine, QUESTIONS, depth=20, n=300)
+        assert parted == []
+        assert n_compared == 300
+        assert engine.incomplete == {}
+
+
+def test_one_request_captures_a_question_whose_answer_shows_enough(site: Site) -> None:
+    with site.engine() as engine:
+        engine.candidates([question("SKU-4711")], 20)
+    assert site.soat.asked == [
+        {
+            "query": "SKU-4711",
+            "limit": 100,
+            "min_similarity": -1.0,
+            "rrf_k": 1,
+            "recency_half_life_days": 0,
+        }
+    ]
+
+
+def test_requests_for_one_store_complete_an_answer_that_was_cut(site: Site) -> None:
+    with site.engine() as engine:
+        n_compared, parted = differences(engine, [question("harbor")], depth=40, n=60)
+        assert (n_compared, parted) == (60, [])
+    scoped = [b for b in site.soat.asked if b["limit"] == 100 and "include_documents" in b]
+    assert len(scoped) == 1
+
+
+def test_at_any_depth_replay_is_equal_or_declared_impossible(site: Site) -> None:
+    n_complete = 0
+    for depth in (1, 45, 70, 100):
+        with site.engine() as engine:
+            assert differences(engine, QUESTIONS, depth, n=40)[1] == []
+            n_complete += len(QUESTIONS) - len(engine.incomplete)
+            for reason in engine.incomplete.values():
+                assert "lexical rows" in reason or "vector rows" in reason
+    assert n_complete >= 2 * len(QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        Mode(lexical=False),
+        Mode(entry_id=True),
+        Mode(chunk_ids=False),
+        Mode(switches=False),
+        Mode(rrf_k=7, half_life_days=30.0, floor=0.4),
+    ],
+    ids=["no lexical channel", "entry_id", "no chunk_id", "no switches", "own defaults"],
+)
+def test_replay_equals_the_live_search_of_other_deployments(site: Site, mode: Mode) -> None:
+    site.soat.mode = mode
+    with site.engine() as engine:
+        n_compared, parted = differences(engine, QUESTIONS, depth=15, n=60)
+        assert (n_compared, parted) == (60, [])
+        assert len(engine.incomplete) <= 1
+
+
+def test_without_embeddings_an_answer_is_refused(site: Site) -> None:
+    site.soat.mode = Mode(embeddings=False)
+    with site.engine() as engine, pytest.raises(EngineError) as caught:
+        engine.candidates([question("harbor")], 10)
+    assert "'harbor'" in str(caught.value)
+    assert "channels: [lexical]" in str(caught.value)
+
+
+def test_without_embeddings_the_lexical_channel_alone_can_be_tuned(site: Site) -> None:
+    site.soat.mode = Mode(embeddings=False)
+    with site.engine(channels=["lexical"]) as engine:
+        assert engine.channels == (LEXICAL,)
+        assert differences(engine, QUESTIONS, depth=15, n=60) == (60, [])
+
+
+def test_a_channel_that_the_config_leaves_out_is_named(site: Site) -> None:
+    with site.engine(channels=["vector"]) as engine, pytest.raises(EngineError, match="lexical"):
+        engine.candidates([question("harbor")], 10)
+
+
+def test_a_server_that_ignores_the_knobs_leaves_no_question_to_replay(site: Site) -> None:
+    site.soat.mode = Mode(knobs=False)
+    with site.engine() as engine:
+        engine.candidates(QUESTIONS, 10)
+        assert set(engine.incomplete) == {query.query_id for query in QUESTIONS}
+        assert "the rrf_k of 1 that was sent" in engine.incomplete["harbor"]
+
+
+def test_a_server_without_signals_is_refused_with_the_way_out(site: Site) -> None:
+    site.soat.mode = Mode(signals=False)
+    with site.engine() as engine, pytest.raises(EngineError, match="kind http without channels"):
+        engine.candidates([question("harbor")], 10)
+
+
+def test_a_lower_limit_of_the_server_can_be_configured(site: Site) -> None:
+    site.soat.mode = Mode(clamp=30)
+    with site.engine(max_limit=30) as engine:
+        assert differences(engine, QUESTIONS, depth=10, n=60)[1] == []
+        assert len(engine.incomplete) < len(QUESTIONS) / 2
+
+
+def test_neighbours_that_differ_between_requests_are_noticed(site: Site) -> None:
+    site.soat.mode = Mode(misses=40)
+    with site.engine() as engine:
+        engine.candidates([question("harbor")], 40)
+        assert "differ between two requests" in engine.incomplete["harbor"]
+
+
+def test_provenance_says_which_questions_are_replayed_and_which_are_not(site: Site) -> None:
+    site.soat.mode = Mode(switches=False)
+    few = question("SKU-4711", filter={"lang": "nowhere"})
+    golden = GoldenSet((question("harbor"), few))
+    with site.engine() as engine:
+        pool = capture(golden, engine, depth=60)
+    said = pool.provenance["engine"]
+    assert said["questions"] == {"replayed": 1, "live": 1}
+    assert list(said["live_questions"]) == ["harbor"]
+    assert said["counters"]["empty"] == 1
+    assert said["ages"]["known"] > 0
+    assert said["counters"]["requests"] == len(site.soat.asked)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"lang": "fr"}, {"store": "memory"}, {"path": "/a/"}, {"lang": "en", "path": "/b/"}]
+)
+def test_a_filter_reaches_capture_and_live_search(site: Site, wanted: dict[str, str]) -> None:
+    query = question("harbor tide", filter=wanted)
+    with site.engine() as engine:
+        [found] = engine.candidates([query], 10)
+        for settings in random_settings(10, 5, 20):
+            assert replayed(found, settings, engine) == engine.search(query, settings)
+    rows = [row for listed in found.rows.values() for row in listed]
+    stores = {row.store for row in rows}
+    assert stores == {"store": {"memory"}, "path": {"document"}}.get(
+        next(iter(wanted.keys() & {"store", "path"}), ""), {"document", "memory"}
+    )
+
+
+def test_a_server_that_cannot_search_one_store_is_found_out(site: Site) -> None:
+    site.soat.mode = Mode(switches=False)
+    query = question("harbor", filter={"store": "memory"})
+    with site.engine() as engine, pytest.raises(EngineError, match="older than the switches"):
+        engine.search(query, Settings())
+
+
+def test_the_stores_knob_reaches_the_live_search(site: Site) -> None:
+    with site.engine() as engine:
+        found = engine.search(question("harbor"), replace(Settings(), stores="memory"))
+        assert "stores" in engine.knobs
+    assert found
+    assert all(item.startswith("mem_") for item in found)
+
+
+def test_a_question_with_a_user_is_refused(site: Site) -> None:
+    with site.engine() as engine, pytest.raises(InputError, match="their own token_env"):
+        engine.candidates([question("harbor", user="ada")], 10)
+
+
+def test_paths_of_the_config_and_of_a_question_are_narrowed_to_both(site: Site) -> None:
+    with site.engine(document_paths=["/a/"]) as engine:
+        engine.search(question("tide", filter={"path": "/a/1"}), Settings())
+        engine.search(question("tide", filter={"path": "/"}), Settings())
+        with pytest.raises(InputError, match="document_paths leaves out"):
+            engine.search(question("tide", filter={"path": "/b/"}), Settings())
+    assert [body["document_paths"] for body in site.soat.asked] == [["/a/1"], ["/a/"]]
+
+
+def test_more_rows_than_the_server_gives_are_refused(site: Site) -> None:
+    with site.engine() as engine:
+        with pytest.raises(InputError, match="at most 100 rows"):
+            engine.candidates([question("harbor")], 101)
+        with pytest.raises(InputError, match="at most 100 rows"):
+            engine.search(question("harbor"), Settings(limit=101))
+
+
+def test_a_wrong_token_is_named_by_its_variable(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOAT_API_TOKEN", "another")
+    with site.engine() as engine, pytest.raises(EngineError, match="check SOAT_API_TOKEN"):
+        engine.search(question("harbor"), Settings())
+
+
+@pytest.fixture(scope="module")
+def reference(shared: Path, conninfo: str) -> Iterator[tuple[SoatServer, str, GoldenSet]]:
+    corpus = read_corpus(shared / "data/soat/corpus.jsonl")
+    golden = read_golden(shared / "data/soat/golden.jsonl")
+    soat = SoatServer(
+        conninfo,
+        corpus,
+        HashEmbedder(1024),
+        now=NOW,
+        cut=Chunking("size", 1000, 200),
+        table="soat_reference",
+    )
+    with Serving(soat.app) as serving:
+        yield soat, serving.url, golden
+    soat.close()
+
+
+def test_replay_equals_the_live_search_on_the_published_golden_set(
+    reference: tuple[SoatServer, str, GoldenSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soat, url, golden = reference
+    with Site(soat, url, monkeypatch.setenv).engine() as engine:
+        assert differences(engine, golden.queries, depth=20, n=300) == (300, [])
+        assert engine.incomplete == {}
+        assert engine.counters["requests"] == 300 + len(golden)
+
+
+def test_captured_candidates_are_those_that_two_other_implementations_found(
+    reference: tuple[SoatServer, str, GoldenSet],
+    shared: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    soat, url, golden = reference
+    expected = json.loads((shared / "oracle/expected_soat_v3.json").read_text("utf-8"))
+    with Site(soat, url, monkeypatch.setenv).engine() as engine:
+        found = engine.candidates(golden.queries, 10)
+    listed = {case["id"]: case for case in expected["candidates_limit10"]}
+    n_lists = 0
+    for answer in found:
+        case = listed[answer.query_id]
+        for store in ("document", "memory"):
+            cosines = [row.value for row in answer.rows[VECTOR, store]]
+            assert cosines == pytest.approx([v for _, v in case["vector"][store]], abs=1e-6)
+            items = [row.item_id for row in answer.rows[LEXICAL, store]]
+            assert items == [item for item, _ in case["lexical"][store]]
+            n_lists += 1
+    assert n_lists == 2 * len(golden)
