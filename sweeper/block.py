@@ -10,4 +10,9 @@ __all__ = ["Block"]
 class Block(BaseModel):
     """Base of every block: unknown keys are refused, nothing changes after reading."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        str_strip_whitespace=False,
+        hide_input_in_errors=True,  # it may be a secret in the wrong place
+    )

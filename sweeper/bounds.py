@@ -15,7 +15,7 @@ from sweeper.knobs import Settings
 from sweeper.metrics import Hit, Metric, Recall, ReciprocalRank
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
-from sweeper.report import Table, figure_label
+from sweeper.result_tables import Table, figure_label
 from sweeper.results import Results
 from sweeper.tables import Column
 from sweeper.ties import tie_bounds

@@ -17,7 +17,7 @@ from sweeper.paired import PairedTest, questions_to_resolve, sign_flip_test
 from sweeper.pools import FloatArray
 from sweeper.runs import Positions
 
-__all__ = ["RESOLVED", "Difference", "Tally", "compare_values", "holm", "tally"]
+__all__ = ["RESOLVED", "Difference", "Tally", "compare_values", "holm", "tally", "tally_values"]
 
 Finding = Literal["better", "worse", "same", "unclear", "unresolvable", "untested"]
 
@@ -178,29 +178,36 @@ class Tally:
     mixed: int
 
 
-def tally(
-    positions: Positions, metrics: Sequence[Metric], reference: int | Positions
+def tally(positions: Positions, metrics: Sequence[Metric], reference: int) -> list[Tally]:
+    """Compare every trial with one of them, from positions; see :func:`tally_values`."""
+    values = {}
+    for metric in metrics:
+        table = np.full((len(positions), positions.judgments.n_queries), np.nan)
+        table[:, metric.queries(positions.judgments)] = metric.values(positions)
+        values[str(metric)] = table
+    return tally_values(values, metrics, reference)
+
+
+def tally_values(
+    values: Mapping[str, FloatArray], metrics: Sequence[Metric], reference: int
 ) -> list[Tally]:
-    """Compare every trial with a reference.
+    """Compare every trial with one of them.
 
     Parameters
     ----------
-    positions
-        Several trials.
+    values : each of shape (n_trials, n_queries)
+        By metric; NaN where it is undefined.
     metrics
         What counts as better; those of which more is not better are left out.
     reference
-        The index of one of the trials, or a single trial over the same questions.
+        Index of the trial to compare with.
     """
-    n_queries = positions.judgments.n_queries
-    rises = np.zeros((len(positions), n_queries), bool)
-    falls = np.zeros((len(positions), n_queries), bool)
-    for metric in (item for item in metrics if item.larger_is_better):
-        values = metric.values(positions)
-        before = values[reference] if isinstance(reference, int) else metric.values(reference)[0]
-        defined = metric.queries(positions.judgments)
-        rises[:, defined] |= values > before
-        falls[:, defined] |= values < before
+    tables = [values[str(metric)] for metric in metrics if metric.larger_is_better]
+    shape = next(iter(values.values())).shape
+    rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
+    for table in tables:
+        rises |= table > table[reference]
+        falls |= table < table[reference]
     return [
         Tally(
             better=int((up & ~down).sum()),

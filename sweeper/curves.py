@@ -12,7 +12,7 @@ from sweeper.exact import Curve, exact_curve
 from sweeper.knobs import KNOBS, Knob, Settings, Value, knob
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
-from sweeper.report import Table, figure_label
+from sweeper.result_tables import Table, figure_label
 from sweeper.results import Results
 from sweeper.stats import bootstrap_curve
 from sweeper.tables import Column

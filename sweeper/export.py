@@ -14,10 +14,11 @@ from sweeper.errors import InputError
 from sweeper.formats import golden_text
 from sweeper.formats.qrels import qrels_text
 from sweeper.formats.trec import encode_id, run_text, trec_id_problem
-from sweeper.formats.values import counted, quoted
+from sweeper.formats.values import counted, listed, quoted
 from sweeper.golden import GoldenSet, Key, Query, QueryId
 from sweeper.ranking import rank
 from sweeper.results import Results
+from sweeper.store import read_journal
 
 __all__ = ["Exported", "export_golden", "export_qrels", "export_run"]
 
@@ -124,11 +125,28 @@ def export_golden(golden: GoldenSet) -> Exported:
 def _returned(results: Results, number: int) -> Iterator[tuple[QueryId, list[Key]]]:
     """Yield each question with the key at every raw position under one trial."""
     settings = results.settings[number]
+    if not results.pool_files:
+        yield from _answered(results, settings.trial_id)
+        return
     pool = results.replay.of(settings).pool
     place = {query_id: query for query, query_id in enumerate(pool.query_ids)}
     for query_id in results.golden.query_ids:
         rows = rank(pool.candidates(place[query_id]), settings, channels=pool.channels)
         yield query_id, [row.key for row in rows]
+
+
+def _answered(results: Results, trial_id: str) -> Iterator[tuple[QueryId, list[Key]]]:
+    """Yield what an engine without candidates answered to each question."""
+    path = results.folder / "answers.jsonl"
+    answers = {r["query"]: r["keys"] for r in read_journal(path) if r["trial"] == trial_id}
+    missing = [query_id for query_id in results.golden.query_ids if query_id not in answers]
+    if missing:
+        raise InputError(
+            f"{results.address}: trial {trial_id} has no answer to "
+            f"{counted(len(missing), 'question')}: {listed(missing)}. Run the sweep again."
+        )
+    for query_id in results.golden.query_ids:
+        yield query_id, list(answers[query_id])
 
 
 def _with_trec_ids(

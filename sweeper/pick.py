@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sweeper.compare import Tally, tally
+from sweeper.compare import Tally
 from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
 from sweeper.errors import InfeasibleError, InputError
 from sweeper.exact import exact_curve
@@ -27,9 +27,9 @@ from sweeper.recommend import (
     choose,
     cross_validate,
     distances,
-    scores_of,
 )
 from sweeper.replay import Replay
+from sweeper.result_tables import tallies
 from sweeper.results import Results
 from sweeper.ties import tie_bounds
 
@@ -202,7 +202,7 @@ def pick(
         bounds = default_constraints(results)
     current = results.trial("current")
     settings = results.settings
-    scores = scores_of(results.replay, settings, results.metrics)
+    scores = results.scores()
     for address in [item.address for item in wanted] + [item.address for item in bounds]:
         if not len(scores.rows(address)[1]):
             raise InputError(f"{address}: no question has this figure.")
@@ -310,7 +310,7 @@ class _Describer:
             ties=(float(bounds.lowest[place]), float(bounds.highest[place])),
             interval=self._interval(gain),
             p_value=float(self.choice.test.p_value[trial]),
-            score=_tally(results, trial, self.current),
+            score=tallies(results, [trial])[0],
             n_differ=int((gain != 0).sum()),
             plateaus={name: item.plateau for name, item in margins.items()},
             flips={n: m.nearest for n, m in margins.items() if m.nearest is not None},
@@ -428,13 +428,6 @@ def _few_digits(low: float, high: float, *, log: bool) -> float:
         if inner[0] <= rounded <= inner[1]:
             return rounded
     return middle
-
-
-def _tally(results: Results, trial: int, current: int) -> Tally:
-    settings = results.settings
-    if settings[trial].origin == settings[current].origin:
-        return tally(results.positions([current, trial]), results.metrics, 0)[1]
-    return tally(results.positions([trial]), results.metrics, results.positions([current]))[0]
 
 
 def _why_infeasible(

@@ -25,9 +25,9 @@ from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
-from sweeper.recommend import distances, pareto_front
+from sweeper.recommend import Scores, distances, pareto_front, scores_of
 from sweeper.replay import Replay
-from sweeper.runs import Positions
+from sweeper.runs import Judgments, Positions
 from sweeper.store import MANIFEST, past_sweeps, read_manifest
 
 if TYPE_CHECKING:
@@ -233,6 +233,24 @@ class Results:
         table.insert(3, "query", texts)
         return table
 
+    def scores(self, trials: Sequence[int] | None = None) -> Scores:
+        """Return each question's value of every metric, for some trials or all."""
+        numbers = list(range(len(self.trials))) if trials is None else list(trials)
+        if self.pool_files:
+            return scores_of(self.replay, [self.settings[n] for n in numbers], self.metrics)
+        judgments = Judgments(self.golden)
+        kept = self._table("per_query").set_index("trial_id")
+        ids = self.trials["trial_id"]
+        values = {
+            str(metric): np.full((len(numbers), len(self.golden)), np.nan)
+            for metric in self.metrics
+        }
+        for row, number in enumerate(numbers):
+            if ids.iloc[number] in kept.index:
+                for name, table in values.items():
+                    table[row] = kept.loc[ids.iloc[number], name]
+        return Scores(values, judgments.slices, judgments.slice_of)
+
     def positions(self, trials: Sequence[int]) -> Positions:
         """Replay some trials from the pool; all of one origin (what they rank, and how deep)."""
         return self.replay.positions([self.settings[number] for number in trials])
@@ -344,9 +362,9 @@ class Results:
         name = name or self.manifest["table"]["knob"]
         if name is None:
             return self.trials[self.trials["is_current"]].reset_index(drop=True)
-        return self.trials.iloc[self._plane(name)].reset_index(drop=True)
+        return self.trials.iloc[self.plane(name)].reset_index(drop=True)
 
-    def _plane(self, *free: str) -> list[int]:
+    def plane(self, *free: str) -> list[int]:
         """Return the trials that differ from the current setting in some knobs at most."""
         for name in free:
             knob(name)
@@ -426,7 +444,7 @@ class Results:
         current = self.settings[self.trial("current")]
         cells = {
             (self.settings[n].get(rows), self.settings[n].get(columns)): float(values.loc[n])
-            for n in self._plane(rows, columns)
+            for n in self.plane(rows, columns)
         }
         row_axis = sorted({row for row, _ in cells}, key=knob(rows).sort_key)
         column_axis = sorted({column for _, column in cells}, key=knob(columns).sort_key)

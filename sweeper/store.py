@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import socket
@@ -28,6 +29,7 @@ __all__ = [
     "Journal",
     "Lock",
     "past_sweeps",
+    "read_journal",
     "read_manifest",
     "storage_error",
     "write_manifest",
@@ -168,6 +170,22 @@ class Journal:
         """Delete the journal once its trials stand in the tables."""
         self.close()
         self.path.unlink(missing_ok=True)
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """Return a journal's records and leave the file as it is, torn tail and all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}).") from error
+    intact = itertools.takewhile(lambda text: text is not None, map(_checked, lines))
+    return [json.loads(text) for text in itertools.islice(intact, 1, None) if text is not None]
 
 
 def _line(text: str) -> bytes:

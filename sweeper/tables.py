@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["UNSAFE", "Column", "csv_table", "decimals", "markdown_table", "plain"]
+__all__ = ["UNSAFE", "Column", "csv_table", "decimals", "markdown_table", "plain", "signed"]
 
 # Control characters (C0, DEL, C1), line separators, bidirectional overrides and lone surrogates.
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -89,6 +89,18 @@ def decimals(places: int) -> Callable[[Any], str]:
 
 
 _four_decimals = decimals(4)
+
+
+def signed(value: Any) -> str:
+    """Return a difference with its sign and four decimals.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(-0.25), signed(0.00001)
+    ('+0.2500', '-0.2500', '0.0000')
+    """
+    text = _four_decimals(value)
+    return f"+{text}" if text != "-" and float(text) > 0 else text
 
 
 def _missing(value: Any) -> bool:

@@ -116,6 +116,7 @@ class FakeEngine:
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
         found = self._found(query, settings.effective_depth)
+        found = _within(found, settings)
         rows = rank(found, settings, channels=self.channels or DEFAULT_CHANNELS)
         return [row.item_id if self.channels else row.key for row in rows]
 
@@ -309,7 +310,7 @@ class EngineSuite(_Suite):
         for query in self._queries():
             [found] = engine.candidates([query], max(s.effective_depth for s in grid))
             for settings in grid:
-                replayed = rank(found, settings, channels=engine.channels)
+                replayed = rank(_within(found, settings), settings, channels=engine.channels)
                 own = engine.search(query, settings)
                 assert own == [row.item_id for row in replayed], (query.text, settings.text)
 
@@ -323,6 +324,12 @@ class EngineSuite(_Suite):
 
 def _query(text: str, wanted: Mapping[str, str] | None = None) -> Query:
     return Query(f"q-{text[:40]}", "suite", text, (), filter=dict(wanted or {}))
+
+
+def _within(found: QueryCandidates, settings: Settings) -> QueryCandidates:
+    """Keep the rows of the stores that settings search."""
+    rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
+    return QueryCandidates(found.query_id, rows)
 
 
 def _plain(

@@ -43,7 +43,7 @@ class FaultyServer:
         self.seen: list[Seen] = []
         routes = [
             Route(path, self._endpoint, methods=["GET", "POST", "PUT"])
-            for path in ("/search", "/moved")
+            for path in ("/search", "/moved", "/api/v1/knowledge/search")
         ]
         self.app = Starlette(routes=routes)
 

@@ -36,7 +36,7 @@ from sweeper.formats.golden_rows import GOLDEN_FIELDS
 from sweeper.formats.spellings import Field
 from sweeper.knobs import KNOBS, Knob, Settings, knob
 from sweeper.metrics import METRICS
-from sweeper.report import figure_label
+from sweeper.result_tables import figure_label
 from sweeper.sweep import run_sweep
 from sweeper.tables import decimals
 
@@ -194,6 +194,10 @@ A golden row is one question.
 grade; `[]` marks a question without an answer. In a CSV cell `|` separates ids, or `;` where there
 is no `|`. An id names a document (whichever chunk is found) or a memory. A file without slices is
 one slice, `all`. `filter` is a mapping of tag to value, plus `path` (a prefix) and `store`.
+
+TREC and BEIR qrels are golden sets too, with `topics` beside them ([trec.md](trec.md)), and so is
+LlamaIndex's `EmbeddingQAFinetuneDataset` (a JSON with `queries` and `relevant_docs`), whose
+`corpus` is one as well.
 
 A corpus row is one document or one memory.
 

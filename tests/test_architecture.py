@@ -118,6 +118,8 @@ LAYERS: tuple[str, ...] = (
     "tables",
     "frames",
     "results",
+    "result_tables",
+    "arms",
     "report",
     "curves",
     "bounds",

@@ -9,7 +9,7 @@ import pytest
 from sweeper.bounds import expiry_table, judging_of, judging_table, labels_table, ties_table
 from sweeper.config import load_config
 from sweeper.replay import Replay
-from sweeper.report import Table
+from sweeper.result_tables import Table
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from tests.projects import write_project

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from sweeper.config import load_config
 from sweeper.formats import read_golden, read_run
+from sweeper.knobs import Settings
 from sweeper.ranking import rank
 from sweeper.results import load
+from sweeper.sweep import run_sweep
 from tests.projects import QUESTIONS, invoke, write_project, write_rows
 
 RANKED = {"id": "q7", "slice": "entity", "query": "boat", "expected": ["doc-boat"]}
@@ -168,3 +172,30 @@ def test_questions_that_returned_nothing_are_counted(tmp_path: Path) -> None:
     done = invoke("export", "r", "--tag", "t", "--results", results)
     assert done.stdout == "q1 Q0 a 1 1 t\n"
     assert "nothing was returned: 1 question." in done.stderr
+
+
+LIVE = """\
+name: live
+golden: golden.jsonl
+engine: {kind: python, call: "search_to_export:search", path: .}
+space: {rrf_k: [1, 60]}
+"""
+
+
+def test_what_a_black_box_answered_is_written_as_it_was_kept(tmp_path: Path) -> None:
+    code = "def search(query, settings): return ['b', 'a', 'b'] if settings['rrf_k'] == 1 else []"
+    (tmp_path / "search_to_export.py").write_text(code, "utf-8")
+    write_rows(tmp_path / "golden.jsonl", [{"id": "q1", "query": "x", "expected": "a"}])
+    (tmp_path / "sweep.yaml").write_text(LIVE, "utf-8")
+    run_sweep(load_config(tmp_path / "sweep.yaml"), root=tmp_path / "results")
+    sys.modules.pop("search_to_export")
+    trial = Settings(rrf_k=1).trial_id
+    done = invoke(
+        *("export", "live", "--trial", trial, "--tag", "t", "--results", tmp_path / "results"),
+    )
+    assert done.stdout == "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\n"
+    [answers] = (tmp_path / "results").rglob("answers.jsonl")
+    answers.write_bytes(answers.read_bytes().split(b"\n")[0] + b"\n")
+    done = invoke("export", "live", "--trial", trial, "--results", tmp_path / "results")
+    assert done.exit_code == 2
+    assert f"trial {trial} has no answer to 1 question: q1. Run the sweep again." in done.stderr

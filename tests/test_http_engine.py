@@ -101,8 +101,8 @@ def test_the_question_and_the_knobs_stand_where_the_config_puts_them(site: Site)
 
 
 def test_a_get_sends_parameters(site: Site) -> None:
-    fields = {"method": "GET", "body": None, "params": {"q": "{query}", "size": "{limit}"}}
-    site.search(**fields, knobs={"rrf_k": "k"})
+    params = {"q": "{query}", "size": "{limit}"}
+    site.search(method="GET", body=None, params=params, knobs={"rrf_k": "k"})
     [seen] = site.server.seen
     assert (seen.method, seen.body) == ("GET", None)
     assert seen.params == {"q": "text of q1", "size": "10", "k": "60"}

@@ -16,6 +16,7 @@ from sweeper.errors import EngineError, InputError
 from sweeper.golden import Query
 from sweeper.knobs import Settings
 from sweeper.opening import open_sweep
+from sweeper.testing import BlackBoxSuite
 
 QUERY = Query("q7", "s", "how long?", ("a",))
 
@@ -42,6 +43,29 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     for name in names:
         sys.modules.pop(name, None)
     assert sys.path == path
+
+
+INDEX = """
+from sweeper.corpus import Chunking
+from sweeper.embedders import HashEmbedder
+from sweeper.engines import EmbeddedEngine
+from sweeper.golden import Query
+from sweeper.knobs import Settings
+from sweeper.testing import AS_OF, CORPUS
+
+index = EmbeddedEngine(CORPUS, embedder=HashEmbedder(), as_of=AS_OF)
+
+def search(query, settings, user=None, filter=None):
+    asked = Query("q", "s", query, (), filter=filter or {})
+    found = index.search(asked, Settings().with_values(settings))
+    return [item.partition("@")[0] for item in found]
+"""
+
+
+class TestPythonEngine(BlackBoxSuite):
+    @pytest.fixture
+    def engine(self, opened: Open) -> Engine:
+        return opened(INDEX)
 
 
 def refusal(engine: PythonEngine, query: Query = QUERY) -> str:

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 
 from sweeper.config import load_config
-from sweeper.report import (
-    file_stem,
+from sweeper.report import file_stem, markdown_report, write_report
+from sweeper.result_tables import (
     front_table,
     line_table,
-    markdown_report,
     queries_table,
     slice_table,
     tallies,
     top_table,
     trials_table,
     worth_of_a_question,
-    write_report,
 )
 from sweeper.results import Results
 from sweeper.sweep import run_sweep

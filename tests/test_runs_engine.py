@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import pytest
 
 from sweeper.capture import capture
 from sweeper.config import load_config
-from sweeper.corpus import Corpus
+from sweeper.corpus import STORES, Chunking, Corpus
+from sweeper.embedders import HashEmbedder
+from sweeper.engines import EmbeddedEngine, Engine
 from sweeper.engines.runs import RunsEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.formats import write_corpus
@@ -20,6 +22,8 @@ from sweeper.golden import GoldenSet, Query
 from sweeper.knobs import Settings
 from sweeper.opening import open_sweep
 from sweeper.pools import Candidate
+from sweeper.testing import CORPUS as SUITE_CORPUS
+from sweeper.testing import EngineSuite
 from tests.builders import entry
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
@@ -38,6 +42,38 @@ CORPUS = Corpus(
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+class TestRunsEngine(EngineSuite):
+    """Runs of the embedded engine, over the suite's corpus: ids of a TREC file hold no blanks."""
+
+    queries = ("SKU-4711", "pump", "valves", "hydro")
+
+    @pytest.fixture
+    def engine(self) -> Iterator[Engine]:
+        asked = [Query(f"q-{text}", "s", text, ()) for text in self.queries]
+        source = EmbeddedEngine(
+            SUITE_CORPUS, embedder=HashEmbedder(), chunking=Chunking("section"), as_of=AS_OF
+        )
+        found = source.candidates(asked, 50)
+        source.close()
+        files = {
+            channel: write_run(
+                f"{channel}.run",
+                {
+                    answer.query_id: [
+                        (row.item_id, row.value)
+                        for store in STORES
+                        for row in answer.rows[channel, store]
+                    ]
+                    for answer in found
+                },
+            )
+            for channel in source.channels
+        }
+        engine = RunsEngine(files, corpus=SUITE_CORPUS, as_of=AS_OF)
+        yield engine
+        engine.close()
 
 
 def write_run(name: str, queries: Mapping[str, Sequence[tuple[str, float]]]) -> str:
@@ -119,7 +155,6 @@ def test_a_question_in_no_run_returned_nothing_and_is_listed(
     assert pool.query_ids == ("q", "lost")
     assert pool.n_rows == 1
     assert pool.provenance["engine"]["missing_queries"] == ["lost"]
-    assert pool.provenance["engine"]["unasked_queries"] == ["unasked"]
     with caplog.at_level(logging.WARNING):
         found.close()
         found.close()
@@ -127,6 +162,21 @@ def test_a_question_in_no_run_returned_nothing_and_is_listed(
         "1 of 2 questions is in no run: lost. Nothing is returned for them, which scores 0.",
         "1 of 2 queries of the runs is not in the golden set: unasked. Not used.",
     ]
+
+
+@pytest.mark.parametrize(("depth", "is_said"), [(2, False), (3, True)])
+def test_lists_that_were_cut_above_the_depth_are_told(
+    caplog: pytest.LogCaptureFixture, depth: int, is_said: bool
+) -> None:
+    two = [("x", 2.0), ("y", 1.0)]
+    path = write_run("v.run", {"q": two[:1], **{f"q{number}": two for number in range(10)}})
+    found = RunsEngine({"vector": path}, as_of=AS_OF)
+    found.candidates([ask("q")], depth)
+    with caplog.at_level(logging.WARNING):
+        found.close()
+    assert (
+        "the lists of vector end at 2 rows, and depth 3 was asked for" in caplog.text
+    ) is is_said
 
 
 def test_oddities_of_a_run_are_counted_and_said(caplog: pytest.LogCaptureFixture) -> None:

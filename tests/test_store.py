@@ -18,6 +18,7 @@ from sweeper.store import (
     Journal,
     Lock,
     past_sweeps,
+    read_journal,
     read_manifest,
     storage_error,
     write_manifest,
@@ -74,6 +75,19 @@ def test_a_journal_torn_at_any_byte_of_its_last_record_keeps_the_others(tmp_path
         journal.append(RECORDS[2:])
         journal.close()
         assert path.read_bytes() == whole, end
+
+
+def test_reading_a_torn_journal_leaves_it_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    torn = written(path)[:-3]
+    path.write_bytes(torn)
+    assert read_journal(path) == RECORDS[:2]
+    assert path.read_bytes() == torn
+
+
+def test_a_journal_that_is_not_there_is_no_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_journal(tmp_path / "journal")
 
 
 def test_a_journal_torn_inside_its_header_starts_afresh(tmp_path: Path) -> None:

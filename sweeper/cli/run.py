@@ -17,7 +17,7 @@ from sweeper.errors import IncompleteError, InputError
 if TYPE_CHECKING:
     from sweeper.config import Config
     from sweeper.opening import Progress
-    from sweeper.report import Table
+    from sweeper.result_tables import Table
     from sweeper.results import Results
     from sweeper.sweep import Summary
 
@@ -220,10 +220,10 @@ def reporting() -> Iterator[Progress]:
 
 
 def print_results(results: Results, *, markdown: bool = False) -> None:
-    """Print the line through the current setting and the front."""
-    from sweeper.report import front_table, line_table
+    """Print the arms, the line through the current setting, and the front, as far as there are."""
+    from sweeper.report import result_tables
 
-    print_tables([line_table(results), front_table(results)], markdown=markdown)
+    print_tables(result_tables(results), markdown=markdown)
 
 
 def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = False) -> None:
@@ -241,8 +241,10 @@ def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = Fal
 
 def run_document(results: Results, written: list[Path]) -> dict[str, object]:
     """Return what ``--json`` prints of a finished sweep."""
-    from sweeper.report import front_table, line_table
+    from sweeper.arms import arms_table
+    from sweeper.result_tables import front_table, line_table
 
+    arms = arms_table(results)
     current = results.trial("current")
     return {
         "sweep": results.address,
@@ -252,6 +254,7 @@ def run_document(results: Results, written: list[Path]) -> dict[str, object]:
         "current": current,
         "line": table_document(line_table(results), current),
         "front": table_document(front_table(results), current),
+        "arms": [] if arms is None else table_document(arms, current),
         "files": written,
     }
 

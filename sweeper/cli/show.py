@@ -61,7 +61,13 @@ def show(
     For example: sweep show recency, or: sweep show recency --trial 12 --queries
     """
     from sweeper.bounds import expiry_table, judging_of, judging_table, labels_table, ties_table
-    from sweeper.report import line_table, queries_table, slice_table, top_table, trials_table
+    from sweeper.result_tables import (
+        line_table,
+        queries_table,
+        slice_table,
+        top_table,
+        trials_table,
+    )
     from sweeper.results import load
 
     address, _, number = sweep.partition("#")

@@ -207,6 +207,8 @@ class EmbeddedEngine:
         from sweeper.ranking import rank
 
         [found] = self.candidates([query], settings.effective_depth)
+        rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
+        found = QueryCandidates(found.query_id, rows)
         return [row.item_id for row in rank(found, settings, channels=self.channels)]
 
     def close(self) -> None:

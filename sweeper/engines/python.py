@@ -40,7 +40,7 @@ class PythonEngine:
     call
         ``module:function``.
     folder
-        Where modules are looked for first while the engine is open.
+        Where modules are looked for, besides the usual places, while the engine is open.
     knobs
         What the function obeys; ``None`` for everything.
 
@@ -64,7 +64,7 @@ class PythonEngine:
         if self._entry is not None:
             if not Path(self._entry).is_dir():
                 raise InputError(f"engine.path: there is no folder {self._entry}.")
-            sys.path.insert(0, self._entry)
+            sys.path.append(self._entry)  # last: it may not hide what sweeper imports itself
         try:
             self._function = _load(call, self._entry)
             self._takes = _optional_parameters(self._function, call)

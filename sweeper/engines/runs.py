@@ -30,6 +30,7 @@ __all__ = ["RunsEngine"]
 _LOG = logging.getLogger(__name__)
 
 _VERSION = 1  # of the answers: raise it whenever the same files may be answered otherwise
+_FEWEST_ALIKE = 10  # lists of one length that are no accident
 
 
 class RunsEngine:
@@ -76,6 +77,7 @@ class RunsEngine:
             self._know_items(channels[name], run)
         self._held = frozenset(q for run in self._runs.values() for q in run.rows)
         self._asked: dict[QueryId, None] = {}
+        self._deepest = 0
         self._closed = False
 
     @property
@@ -85,7 +87,7 @@ class RunsEngine:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What was read, and of the questions asked so far those that no run holds."""
+        """What was read, and which of the questions asked so far no run holds."""
         return {
             "kind": "runs",
             "channels": {
@@ -103,7 +105,6 @@ class RunsEngine:
             "as_of": None if self._entries is None else self._as_of.isoformat(),
             "ages": dict(sorted(self._ages.items())),
             "missing_queries": self._missing(),
-            "unasked_queries": self._unasked() if self._asked else [],
         }
 
     def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
@@ -112,12 +113,15 @@ class RunsEngine:
         if depth < 1:
             raise ValueError(f"depth must be at least 1, got {depth}")
         self._asked.update((query.query_id, None) for query in queries)
+        self._deepest = max(self._deepest, depth)
         return [QueryCandidates(query.query_id, self._rows(query, depth)) for query in queries]
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
         from sweeper.ranking import rank
 
         [found] = self.candidates([query], settings.effective_depth)
+        rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
+        found = QueryCandidates(found.query_id, rows)
         return [row.item_id for row in rank(found, settings, channels=self.channels)]
 
     def close(self) -> None:
@@ -133,7 +137,7 @@ class RunsEngine:
                 "is" if len(missing) == 1 else "are",
                 listed(missing),
             )
-        unasked = self._unasked()
+        unasked = sorted(self._held - self._asked.keys())
         if unasked and self._asked:
             _LOG.warning(
                 "%d of %s of the runs %s not in the golden set: %s. Not used.",
@@ -142,6 +146,17 @@ class RunsEngine:
                 "is" if len(unasked) == 1 else "are",
                 listed(unasked),
             )
+        for name, run in self._runs.items():
+            end = _common_end(run)
+            if end is not None and end < self._deepest:
+                _LOG.warning(
+                    "the lists of %s end at %s, and depth %d was asked for. What stood below "
+                    "them is unknown: make deeper runs, or set a depth of at most %d.",
+                    name,
+                    counted(end, "row"),
+                    self._deepest,
+                    end,
+                )
 
     def _rows(self, query: Query, depth: int) -> dict[tuple[str, Store], Sequence[Candidate]]:
         found: dict[tuple[str, Store], list[Candidate]] = {}
@@ -203,6 +218,14 @@ def _entry_of(item_id: ItemId, entries: Mapping[str, Entry]) -> Entry | None:
         if entry is not None and entry.store == "memory":  # a memory is never cut
             return None
     return entry
+
+
+def _common_end(run: TrecRun) -> int | None:
+    """Return where the lists of a run were cut off, if most of them end at the same row."""
+    lengths = [len(rows) for rows in run.rows.values()]
+    longest = max(lengths)
+    alike = lengths.count(longest)
+    return longest if alike >= _FEWEST_ALIKE and alike * 2 > len(lengths) else None
 
 
 def _say_what_was_read(path: str | Path, run: TrecRun) -> None:

@@ -96,10 +96,17 @@ def plot_knob_curve(
 
 
 class _KnobAxis:
-    """Places of a knob's values on the x axis, with the switched-off value behind a break."""
+    """Places of a knob's values on the x axis, with the switched-off value behind a break.
+
+    Words have no distances: they stand side by side.
+    """
 
     def __init__(self, knob: Knob, values: Sequence[Value]) -> None:
         self._knob = knob
+        self._words: list[Value] = []
+        if any(isinstance(value, str) for value in values):
+            self._words = sorted(dict.fromkeys(values), key=knob.sort_key)
+            values = list(range(1, len(self._words) + 1))
         self._off = [value for value in dict.fromkeys(values) if is_off(knob, value)][:1]
         on = {float(v) for v in values if v is not None and not is_off(knob, v)}
         self._on = sorted(on)
@@ -115,6 +122,8 @@ class _KnobAxis:
 
     def place(self, value: Value) -> float:
         """Return a value's place in axis units: log10 of it on a log scale."""
+        if self._words:
+            return float(self._words.index(value) + 1)
         if value is None or is_off(self._knob, value):
             gap = 0.16 * self._span
             return self._high + gap if self._off_at_right else self._low - gap
@@ -130,7 +139,8 @@ class _KnobAxis:
 
     def dress(self, ax: Axes, current: Value) -> None:
         """Set limits and ticks, and mark the break and the current value."""
-        places = {self.place(value): self._knob.format(value) for value in (*self._on, *self._off)}
+        values = self._words or [*self._on, *self._off]
+        places = {self.place(value): self._knob.format(value) for value in values}
         lowest, highest = min(places), max(places)
         margin = 0.05 * max(highest - lowest, self._span)
         ax.set_xlim(lowest - margin, highest + margin)

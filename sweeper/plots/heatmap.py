@@ -14,7 +14,6 @@ from sweeper.plots.style import (
     as_value,
     figure_label,
     figure_of,
-    is_off,
     knob_label,
     left_out,
     new_axes,
@@ -94,13 +93,7 @@ def _cells(frame: pd.DataFrame) -> dict[tuple[Value, Value], float]:
 
 def _ordered(knob: Knob, values: Sequence[Value]) -> list[Value]:
     """Order values as the curve's axis does: unset first, a half-life that is off last."""
-
-    def key(value: Value) -> tuple[int, float]:
-        if value is None:
-            return (0, 0.0)
-        return (2, 0.0) if is_off(knob, value) else (1, float(value))
-
-    return sorted(dict.fromkeys(values), key=key)
+    return sorted(dict.fromkeys(values), key=knob.sort_key)
 
 
 def _draw_cells(ax: Axes, grid: _Grid, known: Sequence[float]) -> QuadMesh:

@@ -74,6 +74,8 @@ def as_value(raw: Any) -> Value:
     """Return a knob's value from a frame, where NaN stands for "not set"."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
+    if isinstance(raw, str):
+        return raw
     return int(raw) if isinstance(raw, int) else float(raw)
 
 
