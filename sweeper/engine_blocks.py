@@ -225,12 +225,13 @@ class PostgresBlock(Block):
         default=None, description="Corpus to load, relative to the config."
     )
     server: Literal["bundled"] | None = Field(
-        default=None, description="`bundled`: a server of our own, started for the corpus."
+        default=None,
+        description="`bundled`: a server of our own, which a corpus gets without `dsn_env` anyway.",
     )
     dsn_env: str | None = Field(
         default=None,
-        description="Environment variable that holds the connection string. Without it (and "
-        "`server`), libpq's own: `PGHOST`, `PGUSER`, `PGPASSWORD`, ...",
+        description="Environment variable that holds the connection string. Without it, existing "
+        "tables are found by libpq's own: `PGHOST`, `PGUSER`, `PGPASSWORD`, ...",
     )
     documents: StoreBlock | None = Field(default=None, description="Where documents are.")
     memories: StoreBlock | None = Field(default=None, description="Where memories are.")
@@ -265,10 +266,8 @@ class PostgresBlock(Block):
             raise ValueError("needs a corpus to load, or documents or memories in a database.")
         if self.corpus is not None and tables:
             raise ValueError("a corpus is loaded into tables of its own: leave it or them out.")
-        if self.corpus is not None and (self.server is None) == (self.dsn_env is None):
-            raise ValueError(
-                "load the corpus with server: bundled, or into the database of dsn_env."
-            )
+        if self.server is not None and self.dsn_env is not None:
+            raise ValueError("the bundled server needs no dsn_env: leave one of the two out.")
         if tables and self.server is not None:
             raise ValueError("the bundled server is empty: give it a corpus, or leave it out.")
         if tables and "chunking" in self.model_fields_set:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import os
 import signal
 import sys
@@ -46,6 +47,10 @@ _TRIES_ALONE = 3
 """Times that one settings may lose its worker before it is reported."""
 
 _DIED = "its worker process died each time (killed by the system, perhaps for lack of memory)"
+
+
+# Joblib raises the one that is no subclass of the other.
+_LATE = (TimeoutError, multiprocessing.TimeoutError)
 
 
 class Done(NamedTuple):
@@ -189,7 +194,7 @@ class Fanout:
         for _ in range(_TRIES_ALONE):
             try:
                 [(_, done)] = parallel(replay, metrics, {0: chunk}, _never, self._seconds(chunk))
-            except TimeoutError:
+            except _LATE:
                 return self._failed(chunk, OutOfTime())
             except _lost_worker():
                 continue
@@ -299,7 +304,7 @@ def _lost_worker() -> tuple[type[BaseException], ...]:
 
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    lost: tuple[type[BaseException], ...] = (BrokenProcessPool, TerminatedWorkerError, TimeoutError)
+    lost: tuple[type[BaseException], ...] = (BrokenProcessPool, TerminatedWorkerError, *_LATE)
     if "distributed" in sys.modules:
         from distributed.scheduler import KilledWorker
 

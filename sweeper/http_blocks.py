@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from sweeper.block import Block
-from sweeper.knobs import KNOBS, knob
+from sweeper.knobs import CAPTURE_PREFIX, KNOBS, knob
 from sweeper.request_template import Template
 
 __all__ = [
@@ -199,6 +199,8 @@ class HttpBlock(ConnectionBlock):
     @classmethod
     def _name_knobs(cls, knobs: dict[str, str]) -> dict[str, str]:
         for name in knobs:
+            if name.startswith(CAPTURE_PREFIX):
+                raise ValueError(f"{name} is a key of the config, not of a request.")
             try:
                 knob(name)
             except KeyError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "merge_stores",
     "order_and_cut",
     "rank",
+    "scope",
     "take_depth",
 ]
 
@@ -82,7 +83,7 @@ def rank(
             continue
         per_store = [
             take_depth(candidates.rows.get((channel, store), ()), settings.effective_depth)
-            for store in STORES
+            for store in scope(settings.stores)
         ]
         if channel == VECTOR:
             per_store = [apply_floor(rows, settings.min_similarity) for rows in per_store]
@@ -92,6 +93,11 @@ def rank(
         for row in fuse(merged, settings.rrf_k, {name: settings.weight(name) for name in merged})
     ]
     return order_and_cut(rows, settings.limit)
+
+
+def scope(stores: str) -> tuple[Store, ...]:
+    """Step 0: the stores that are searched; rows of another are no candidates."""
+    return tuple(store for store in STORES if stores in ("all", store))
 
 
 def take_depth(rows: Sequence[Candidate], depth: int) -> list[Candidate]:

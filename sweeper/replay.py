@@ -90,8 +90,9 @@ class Replay:
     @property
     def pool(self) -> Pool:
         """The pool, where there is one alone; see :meth:`of`."""
-        [pool] = self._pools.values()
-        return pool
+        if len(self._pools) != 1:
+            raise ValueError(f"a replay of {len(self._pools)} pools has no one pool; ask of()")
+        return next(iter(self._pools.values()))
 
     def of(self, settings: Settings) -> Replay:
         """Return the replay of the one pool that some settings rank, their stores alone.
@@ -145,7 +146,7 @@ class Replay:
         """
         origins = {item.origin for item in settings}
         if len(origins) != 1:
-            raise ValueError(f"settings of one origin are needed, got {sorted(origins)}")
+            raise ValueError(f"settings of one origin are needed, got {len(origins)}")
         part = self.of(settings[0])
         return self._positions(settings) if part is self else part._positions(settings)
 

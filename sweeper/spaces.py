@@ -157,8 +157,13 @@ class SearchSpace:
     def __contains__(self, settings: Settings) -> bool:
         """Return whether some settings are a combination of this space."""
         values = {name: settings.get(name) for name in self._order}
-        if values.get("depth", 0) is None and None not in self.values("depth"):
-            values["depth"] = settings.effective_depth  # the same ranking under another spelling
+        if self._holds(values, settings):
+            return True
+        # A depth that equals the limit is known as `limit`, however it was typed.
+        deep = {**values, "depth": settings.effective_depth}
+        return "depth" in self._order and self._holds(deep, settings)
+
+    def _holds(self, values: Mapping[str, Value], settings: Settings) -> bool:
         possible = all(
             values[name] in (self.spans[name] if name in self.spans else self.choices[name])
             for name in self._order

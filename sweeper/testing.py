@@ -64,7 +64,7 @@ _ODD_TEXTS = (
     "Überprüfung 温度 😀 e\u0301 \u202e\ufeff",
     "pump\0valve",
     "lone \ud800 surrogate",
-    "pump " * 5_000,
+    "pump " * 1_000,
     "p" * 10_000,
 )
 
@@ -116,7 +116,6 @@ class FakeEngine:
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
         found = self._found(query, settings.effective_depth)
-        found = _within(found, settings)
         rows = rank(found, settings, channels=self.channels or DEFAULT_CHANNELS)
         return [row.item_id if self.channels else row.key for row in rows]
 
@@ -241,8 +240,8 @@ class EngineSuite(_Suite):
         "limit": (2, 10),
         "depth": (None, 8),
         "stores": ("all", "memory"),
-        "weights.vector": (1, 0, 0.25),
-        "weights.lexical": (1, 0),
+        "weights.vector": (1, 0),
+        "weights.lexical": (0.5, 0),
     }
     """Knob to values; at every combination the engine's own search must equal the replay."""
 
@@ -310,7 +309,7 @@ class EngineSuite(_Suite):
         for query in self._queries():
             [found] = engine.candidates([query], max(s.effective_depth for s in grid))
             for settings in grid:
-                replayed = rank(_within(found, settings), settings, channels=engine.channels)
+                replayed = rank(found, settings, channels=engine.channels)
                 own = engine.search(query, settings)
                 assert own == [row.item_id for row in replayed], (query.text, settings.text)
 
@@ -324,12 +323,6 @@ class EngineSuite(_Suite):
 
 def _query(text: str, wanted: Mapping[str, str] | None = None) -> Query:
     return Query(f"q-{text[:40]}", "suite", text, (), filter=dict(wanted or {}))
-
-
-def _within(found: QueryCandidates, settings: Settings) -> QueryCandidates:
-    """Keep the rows of the stores that settings search."""
-    rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
-    return QueryCandidates(found.query_id, rows)
 
 
 def _plain(

@@ -14,17 +14,21 @@ __all__ = ["Serving"]
 
 
 class Serving:
-    """A server that can be stopped and started again at the same address."""
+    """A server that can be stopped and started again at the same address.
 
-    def __init__(self, app: Any) -> None:
+    ``tls`` may name ``ssl_keyfile`` and ``ssl_certfile``.
+    """
+
+    def __init__(self, app: Any, **tls: str) -> None:
         self._app = app
+        self._tls = tls
         self._port = 0
         self._server: uvicorn.Server | None = None
         self.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     def start(self) -> None:
         # With its protocol named, asyncio sets TCP_NODELAY; else each answer takes 40 ms.
@@ -33,7 +37,12 @@ class Serving:
         listening.bind(("127.0.0.1", self._port))
         self._port = listening.getsockname()[1]
         config = uvicorn.Config(
-            self._app, lifespan="off", ws="none", log_config=None, timeout_graceful_shutdown=1
+            self._app,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            timeout_graceful_shutdown=1,
+            **self._tls,  # type: ignore[arg-type]
         )
         server = uvicorn.Server(config)
         self._thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

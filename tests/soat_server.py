@@ -7,6 +7,7 @@ ways that deployments do.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from sweeper.corpus import Chunking as Cut
-from sweeper.corpus import Corpus, Item, chunk
+from sweeper.corpus import Corpus, Item, age_of, chunk
 from sweeper.embedders import Embedder
 
 __all__ = ["TOKEN", "Mode", "SoatServer"]
@@ -90,8 +91,8 @@ class SoatServer:
         )
         rows = []
         for item, vector in zip(items, vectors.tolist(), strict=True):
-            age = item.entry.age_days or 0.0
-            written = self.now - timedelta(days=age)
+            days = age_of(item.entry, self.now).days
+            written = None if math.isnan(days) else self.now - timedelta(days=days)
             tags = Jsonb(dict(item.entry.tags))
             path = item.entry.path or item.entry.tags.get("path")
             row = (item.item_id, item.key, item.store, path, tags, item.text, written, str(vector))
@@ -141,9 +142,10 @@ class SoatServer:
         found = sorted(ranked.values(), key=lambda row: -row["score"])
         if half_life > 0:
             for row in found:
-                age = (self.now - row["updated_at"]) / timedelta(milliseconds=1) / 86_400_000
-                if row["store"] == "memory" and age > 0:
-                    row["score"] *= 2 ** (-age / half_life)
+                if row["store"] == "memory" and row["updated_at"] is not None:
+                    milliseconds = (self.now - row["updated_at"]) / timedelta(milliseconds=1)
+                    if milliseconds > 0:
+                        row["score"] *= 2 ** (-milliseconds / 86_400_000 / half_life)
             found.sort(key=lambda row: -row["score"])
         return [self._shown(row, mode) for row in found[:limit]]
 
@@ -180,8 +182,9 @@ class SoatServer:
             "source_type": row["store"],
             "content": row["content"],
             "score": row["score"],
-            "updated_at": row["updated_at"].isoformat().replace("+00:00", "Z"),
         }
+        if row["updated_at"] is not None:
+            shown["updated_at"] = row["updated_at"].isoformat().replace("+00:00", "Z")
         if mode.signals:
             shown["signals"] = row["signals"]
         if mode.embeddings:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -131,6 +133,17 @@ def test_users_and_filters_are_sent_where_the_config_puts_them(site: Site) -> No
     assert seen.body["tags"] == {"lang": "fr"}
     assert seen.body["lang"] == "fr"
     assert seen.headers["x-user"] == "ada"
+
+
+def test_a_user_may_have_any_name(site: Site) -> None:
+    site.search(question(user="Zoë"), headers={"X-User": "{user}"})
+    assert site.server.seen[0].headers["x-user"].encode("latin-1").decode() == "Zoë"
+
+
+def test_a_filter_among_parameters_is_json(site: Site) -> None:
+    asked = question(filter={"lang": "fr"})
+    site.search(asked, params={"where": "{filter}"})
+    assert site.server.seen[0].params["where"] == '{"lang": "fr"}'
 
 
 def test_a_user_that_the_request_has_no_place_for_is_refused(site: Site) -> None:
@@ -415,6 +428,42 @@ def test_an_engine_can_be_closed_twice_and_says_so_when_asked_again(site: Site) 
         engine.search(question(), Settings())
 
 
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A key and a certificate for 127.0.0.1 that nobody trusts."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subject = ("-subj", "/CN=sweeper test", "-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", str(key), "-out", str(certificate))
+    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files)
+    subprocess.run([openssl, *made], check=True, capture_output=True)
+    return key, certificate
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
+    certified: tuple[Path, Path],
+) -> None:
+    key, certificate = certified
+    server = FaultyServer()
+    with Serving(server.app, ssl_keyfile=str(key), ssl_certfile=str(certificate)) as serving:
+        message = Site(server, serving).failure()
+    assert "CERTIFICATE_VERIFY_FAILED" in message
+    assert "give its PEM file as ca_file" in message
+    assert server.seen == []
+
+
+def test_a_private_authority_is_trusted_by_option(certified: tuple[Path, Path]) -> None:
+    key, certificate = certified
+    server = FaultyServer()
+    with Serving(server.app, ssl_keyfile=str(key), ssl_certfile=str(certificate)) as serving:
+        block = Site(server, serving).block()
+        with HttpEngine(block, as_of=NOW, ca_file=certificate) as engine:
+            assert engine.search(question(), Settings(limit=1)) == ["d1"]
+
+
 # White box
 
 
@@ -497,6 +546,13 @@ def test_an_answer_that_was_cut_too_early_cannot_be_captured(site: Site) -> None
             engine.candidates([question()], 9)
 
 
+def test_few_rows_do_not_mean_all_rows_where_the_limit_is_not_sent(site: Site) -> None:
+    site.server.rows = fused([("a", 0.9), ("b", 0.8)], ["b"])
+    knobs = {"rrf_k": "rrf_k"}
+    with site.engine(**WHITE, knobs=knobs) as engine, pytest.raises(EngineError, match="only 2 of"):
+        engine.candidates([question()], 3)
+
+
 def test_a_server_that_ignores_the_k_it_was_sent_is_found_out(site: Site) -> None:
     site.server.rows = fused([("a", 0.9), ("b", 0.8)], ["b"], rrf_k=60)
     with site.engine(**WHITE) as engine, pytest.raises(EngineError, match="rrf_k of 1 that was"):
@@ -574,6 +630,7 @@ def test_a_config_opens_the_engine(site: Site, tmp_path: Path) -> None:
         ("params: {api_key: abc}", '"api_key" looks like a secret'),
         ("headers: {Authorization: Bearer abc}", '"Authorization" looks like a secret'),
         ("knobs: {rrf: k}", 'unknown knob "rrf". Did you mean "rrf_k"?'),
+        ("knobs: {engine.window: w}", "engine.window is a key of the config"),
         ("ids: {document: id}", "give either id, or ids"),
         ("auth: {kind: bearer}", "give either token_env or token_file_env."),
         ("auth: {kind: basic, token_env: A}", "user_env belongs to kind basic"),

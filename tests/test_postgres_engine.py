@@ -38,9 +38,10 @@ from psycopg.types.json import Jsonb
 
 from sweeper.engines import bundled
 from sweeper.engines.bundled import BundledServer
-from sweeper.engines.postgres import Existing, PostgresEngine, Scratch
+from sweeper.engines.postgres import PostgresEngine
 from sweeper.engines.postgres_connect import Connections, conninfo_from
-from sweeper.engines.postgres_sql import Hnsw, Recipe, Table, candidates_statement, parameters
+from sweeper.engines.postgres_source import Existing, Hnsw, Recipe, Scratch, Table
+from sweeper.engines.postgres_sql import candidates_statement, parameters
 
 Db = psycopg.Connection[Any]
 
@@ -307,8 +308,7 @@ def test_its_own_search_equals_the_replay_under_random_settings(server: BundledS
                 },
             )
             for asked, found in zip(queries, captured, strict=True):
-                rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
-                replayed = [r.item_id for r in rank(QueryCandidates("q", rows), settings)]
+                replayed = [row.item_id for row in rank(found, settings)]
                 assert engine.search(asked, settings) == replayed, (asked.text, settings.text)
 
 
@@ -413,6 +413,23 @@ def test_two_tables_that_count_from_one_need_a_prefix(
         assert all(row.key.startswith("m/") for row in found.rows["vector", "memory"])
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE chunks SET item = 'm:was' WHERE item = 'm:price'", "does not tell rows apart"),
+        ("UPDATE chunks SET item = NULL WHERE item = 'm:price'", "a row has no id or key"),
+        ("UPDATE chunks SET document_id = NULL WHERE item = 'm:price'", "a row has no id or key"),
+    ],
+)
+def test_ids_that_do_not_tell_rows_apart_are_refused(
+    server: BundledServer, db: Db, schema: str, change: str, message: str
+) -> None:
+    tables = chunks(db, schema)
+    db.execute(sql.SQL(change))
+    with existing(server, tables) as engine, pytest.raises(EngineError, match=message):
+        engine.candidates([query("pump")], 50)
+
+
 def test_every_column_that_does_not_fit_is_named_at_once(
     server: BundledServer, db: Db, schema: str
 ) -> None:
@@ -468,7 +485,42 @@ def test_questions_are_asked_in_a_transaction_that_cannot_write(server: BundledS
         connections.close()
 
 
-def test_a_lost_connection_is_replaced(server: BundledServer, db: Db) -> None:
+def test_a_connection_that_is_lost_within_a_question_is_replaced(server: BundledServer) -> None:
+    connections = Connections(
+        server.conninfo, size=1, timeout_seconds=5, session={}, create_extension=True
+    )
+    lost: list[int] = []
+
+    def work(connection: Db) -> int:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        assert row is not None
+        lost.append(row[0])
+        if len(lost) == 1:
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())").fetchone()
+        return len(lost)
+
+    try:
+        assert connections.read(work) == 2
+        assert lost[0] != lost[1]
+    finally:
+        connections.close()
+
+
+def test_a_connection_that_is_lost_again_and_again_is_an_engine_error(
+    server: BundledServer,
+) -> None:
+    connections = Connections(
+        server.conninfo, size=1, timeout_seconds=5, session={}, create_extension=True
+    )
+    terminate = "SELECT pg_terminate_backend(pg_backend_pid())"
+    try:
+        with pytest.raises(EngineError, match="terminating connection"):
+            connections.read(lambda connection: connection.execute(terminate).fetchall())
+    finally:
+        connections.close()
+
+
+def test_a_connection_lost_between_questions_is_replaced(server: BundledServer, db: Db) -> None:
     with scratch(server, n_connections=1) as engine:
         before = engine.search(query("pump"), Settings())
         db.execute(
@@ -693,7 +745,7 @@ def test_a_config_opens_an_existing_database(
     ("engine", "message"),
     [
         ("", "needs a corpus to load, or documents or memories in a database."),
-        ("  corpus: c\n", "load the corpus with server: bundled, or into the database of dsn_env."),
+        ("  corpus: c\n  server: bundled\n  dsn_env: X\n", "leave one of the two out."),
         ("  server: bundled\n  documents: {table: t, text: t}\n", "the bundled server is empty"),
         ("  corpus: c\n  server: bundled\n  memories: {table: t, text: t}\n", "leave it or them"),
         ("  documents: {table: t}\n", "name the column of the text, or of its tokens"),

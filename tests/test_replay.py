@@ -64,7 +64,7 @@ def test_a_depth_below_the_pools_is_cut_and_one_above_is_refused() -> None:
 
 def test_positions_are_of_one_depth_but_figures_of_any() -> None:
     replay, both = Replay(POOL, GOLDEN), [Settings(limit=2), Settings(limit=5)]
-    with pytest.raises(ValueError, match=r"settings of one depth are needed, got \[2, 5\]"):
+    with pytest.raises(ValueError, match="settings of one origin are needed, got 2"):
         replay.positions(both)
     figures = replay.figures(both, parse_metrics(["returned"]))
     # Two rows of two channels are cut to 2; five deep, four and three come back.
@@ -76,7 +76,8 @@ def test_a_replay_goes_to_a_worker_without_its_pool() -> None:
     before = replay.figures([Settings()], parse_metrics(["mrr", "ap"]))
     copy: Replay = pickle.loads(pickle.dumps(replay))
     after = copy.figures([Settings()], parse_metrics(["mrr", "ap"]))
-    assert copy.pool is None
+    with pytest.raises(ValueError, match="0 pools"):
+        _ = copy.pool
     assert after.value.tobytes() == before.value.tobytes()
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from sweeper.knobs import Settings
-from sweeper.samplers import Grid, Planner
-from sweeper.spaces import SearchSpace, Trial
+from sweeper.samplers import Grid, Kind, Known, Planner, Sampler, make_sampler
+from sweeper.spaces import SearchSpace, Span, Trial
 
 HALF_LIFE = "recency_half_life_days"
 
@@ -79,3 +83,175 @@ def test_exactly_one_trial_is_the_current_setting(line_knob: str | None) -> None
         trials = plan_grid(space, current, line_knob)
         assert [t.settings for t in trials if t.is_current] == [current]
         assert len({trial.trial_id for trial in trials}) == len(trials)
+
+
+# --- samplers -------------------------------------------------------------------------------------
+
+SPACE = SearchSpace(
+    Settings(),
+    {"rrf_k": (5, 20, 60, 120), "min_similarity": (None, 0.1, 0.2, 0.3)},
+    {HALF_LIFE: Span(7.0, 3650.0, log=True, also=(0.0,)), "weights.vector": Span(0.25, 4.0)},
+)
+LISTS = SearchSpace(Settings(), {"rrf_k": tuple(range(1, 21)), HALF_LIFE: (0.0, 7.0, 30.0, 365.0)})
+
+
+def sampler(space: SearchSpace, kind: Kind, n_trials: int = 24, **options: Any) -> Sampler:
+    given: dict[str, Any] = {"batch_size": 8, "sequence": "sobol", "n_objectives": 1, "seed": 3}
+    return make_sampler(space, kind, n_trials=n_trials, **{**given, **options})
+
+
+def gain(item: Settings) -> float:
+    """Return a smooth figure with its top at rrf_k 60 and a half-life of a year."""
+    half_life = item.recency_half_life_days or 36_500.0
+    return -abs(math.log(item.rrf_k / 60)) - abs(math.log(half_life / 365.0))
+
+
+def told(items: Sequence[Settings], n_objectives: int = 1) -> list[Known]:
+    return [Known(item, (gain(item), -gain(item))[:n_objectives]) for item in items]
+
+
+def finished(own: Sampler, n_objectives: int = 1) -> list[Settings]:
+    """Return all that a sampler proposes."""
+    tried: list[Settings] = []
+    while batch := own.propose(told(tried, n_objectives)):
+        tried += batch
+    return tried
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_a_budget_is_spent_on_distinct_settings_of_the_space(kind: Kind) -> None:
+    tried = finished(sampler(SPACE, kind))
+    assert len(tried) == len({item.text for item in tried}) == 24
+    assert all(item in SPACE for item in tried)
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_the_same_seed_proposes_the_same_and_another_seed_does_not(kind: Kind) -> None:
+    once, again, other = (finished(sampler(SPACE, kind, seed=seed)) for seed in (3, 3, 4))
+    assert once == again
+    assert once != other
+
+
+@pytest.mark.parametrize("kind", ["tpe", "nsga2"])
+def test_a_sampler_made_anew_goes_on_as_the_first_would_have(kind: Kind) -> None:
+    whole = finished(sampler(SPACE, kind))
+    rest = finished_from(sampler(SPACE, kind), whole[:16])
+    assert rest == whole[16:]
+
+
+def finished_from(own: Sampler, start: list[Settings]) -> list[Settings]:
+    tried = list(start)
+    while batch := own.propose(told(tried)):
+        tried += batch
+    return tried[len(start) :]
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_a_budget_as_large_as_the_space_tries_every_combination_once(kind: Kind) -> None:
+    tried = finished(sampler(LISTS, kind, n_trials=1000))
+    assert {item.text for item in tried} == {item.text for item in LISTS}
+    assert len(tried) == 80
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_no_trials_and_one_trial_are_budgets(kind: Kind) -> None:
+    assert finished(sampler(SPACE, kind, n_trials=0)) == []
+    assert len(finished(sampler(SPACE, kind, n_trials=1))) == 1
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_a_knob_with_one_value_is_no_obstacle(kind: Kind) -> None:
+    space = SearchSpace(Settings(), {"limit": (5,), "rrf_k": tuple(range(1, 200))})
+    tried = finished(sampler(space, kind))
+    assert {item.limit for item in tried} == {5}
+    assert len(tried) == 24
+
+
+@pytest.mark.parametrize("kind", ["tpe", "nsga2"])
+def test_what_is_told_leads_to_better_settings(kind: Kind) -> None:
+    space = SearchSpace(
+        Settings(), {"rrf_k": tuple(range(1, 201))}, {HALF_LIFE: Span(1.0, 10_000.0, log=True)}
+    )
+    tried = finished(sampler(space, kind, n_trials=120, batch_size=20))
+    first, last = tried[:40], tried[-40:]
+    assert sum(map(gain, last)) / 40 > sum(map(gain, first)) / 40 + 0.5
+
+
+@pytest.mark.parametrize("kind", ["tpe", "nsga2"])
+def test_several_objectives_failures_and_constraints_are_told(kind: Kind) -> None:
+    own = sampler(SPACE, kind, n_objectives=2)
+    first = own.propose(())
+    known = [
+        Known(item, None) if n % 4 == 0 else Known(item, (gain(item), -gain(item)), (n - 5.0, -1.0))
+        for n, item in enumerate(first)
+    ]
+    second = own.propose(known)
+    assert len(second) == 8
+    assert not {item.text for item in first} & {item.text for item in second}
+
+
+@pytest.mark.parametrize("kind", ["tpe", "nsga2"])
+def test_settings_that_all_fail_or_break_the_constraints_do_not_stop_it(kind: Kind) -> None:
+    for outcome in (None, (1.0,)):
+        tried: list[Settings] = []
+        own = sampler(SPACE, kind)
+        while batch := own.propose([Known(item, outcome, (1.0,)) for item in tried]):
+            tried += batch
+        assert len(tried) == 24
+
+
+def test_halton_and_sobol_differ() -> None:
+    sobol = finished(sampler(SPACE, "qmc"))
+    assert sobol != finished(sampler(SPACE, "qmc", sequence="halton"))
+
+
+def test_quasi_random_points_cover_a_knob_evenly() -> None:
+    space = SearchSpace(Settings(), {}, {"weights.vector": Span(0.0, 1.0)})
+    tried = finished(sampler(space, "qmc", n_trials=64))
+    per_quarter = [0] * 4
+    for item in tried:
+        per_quarter[min(3, int(item.weight("vector") * 4))] += 1
+    assert all(14 <= count <= 18 for count in per_quarter)
+
+
+def test_a_sampler_without_a_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="tpe needs n_trials"):
+        make_sampler(
+            SPACE, "tpe", n_trials=None, batch_size=8, sequence="sobol", n_objectives=1, seed=0
+        )
+
+
+# --- repetitions ----------------------------------------------------------------------------------
+
+
+def test_settings_that_rank_alike_are_planned_once_and_said() -> None:
+    space = SearchSpace(Settings(), {"weights.vector": (0.0, 1.0), "min_similarity": (None, 0.2)})
+    planner = Planner(space, Settings(), channels=("vector", "lexical"))
+    planner.extend(space)
+    assert len(planner.trials) == 3
+    [(text, other)] = planner.alike.items()
+    assert "min_similarity=0.2" in text
+    assert other.min_similarity is None
+    assert len(planner.order) == 4
+
+
+def test_what_the_table_lists_is_tried_though_it_ranks_like_another() -> None:
+    space = SearchSpace(Settings(weights={"vector": 0}), {"rrf_k": (5, 60, 90)})
+    planner = Planner(
+        space, Settings(weights={"vector": 0}), line_knob="rrf_k", channels=("vector", "lexical")
+    )
+    planner.extend(space)
+    assert [trial.settings.rrf_k for trial in planner.trials] == [5, 60, 90]
+    assert planner.alike == {}
+
+
+def test_later_batches_are_numbered_on_and_the_line_is_planned_once() -> None:
+    planner = Planner(SPACE, Settings(), arms=(("low", Settings(rrf_k=1)),))
+    planner.extend([])
+    assert [(trial.arm, trial.is_current) for trial in planner.trials] == [
+        (None, True),
+        ("low", False),
+    ]
+    planner.extend([Settings(rrf_k=5), Settings(rrf_k=1)])
+    assert [trial.number for trial in planner.trials] == [0, 1, 2]
+    assert planner.trials[2].settings == Settings(rrf_k=5)

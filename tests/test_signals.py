@@ -58,6 +58,18 @@ class Site:
         }
 
 
+@given(seed=st.integers(0, 10_000), share=st.floats(0, 1), window=st.integers(1, 100))
+def test_an_answer_shows_a_quarter_of_its_rows_of_each_channel(
+    seed: int, share: float, window: int
+) -> None:
+    site = Site(seed, 120, int(120 * share), window)
+    answer = site.ask()
+    for name in CHANNELS:
+        # A row that outdoes rank r at k = 1 has a rank of at most 2r + 1 in one of two channels.
+        least = min(len(site.channel(name)), (window - 2) // 4)
+        assert len(answer.beginning(name)) >= least
+
+
 @given(
     seed=st.integers(0, 10_000),
     n_items=st.integers(0, 60),

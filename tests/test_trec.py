@@ -404,3 +404,12 @@ def test_the_first_line_of_excel_names_the_delimiter_and_lines_still_count() -> 
         read_golden("golden.csv")
     Path("golden.csv").write_text(text.replace("q2;;b", "q2;when;b"), "utf-8", newline="")
     assert [query.text for query in read_golden("golden.csv").queries] == ["how, why", "when"]
+
+
+def test_the_three_files_of_a_beir_dataset_are_a_corpus_and_a_golden_set() -> None:
+    Path("corpus.jsonl").write_text('{"_id": "d1", "title": "T", "text": "x"}\n', "utf-8")
+    Path("queries.jsonl").write_text('{"_id": "q1", "text": "why?", "metadata": {}}\n', "utf-8")
+    Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\n", "utf-8")
+    keys = read_corpus("corpus.jsonl").keys
+    found = read_golden("test.tsv", topics="queries.jsonl", corpus_keys=keys)
+    assert found.queries == (Query("q1", "all", "why?", ("d1",), {"d1": 2.0}),)

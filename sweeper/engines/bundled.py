@@ -196,12 +196,12 @@ def _open_to_the_unprivileged(root: Path, binaries: Path) -> None:
         ensure_folder_permissions(binaries.parent / "lib", 0o444)
         ensure_folder_permissions(binaries.parent / "share", 0o444)
     try:
-        _run(["test", "-x", root])
+        _run([binaries / "postgres", "-V"], cwd=root)
     except EngineError:
         ensure_prefix_permissions(root)
 
 
-def _run(command: Sequence[Any]) -> str:
+def _run(command: Sequence[Any], *, cwd: str | Path = "/") -> str:
     """Run a program as the server's user and return what it prints."""
     words = [str(word) for word in command]
     # A file, not a pipe: the server inherits it and would keep a pipe open.
@@ -212,12 +212,12 @@ def _run(command: Sequence[Any]) -> str:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd="/",
-                user=_UNPRIVILEGED if os.geteuid() == 0 else None,
+                cwd=cwd,
                 timeout=2 * _START_SECONDS,
                 check=False,
+                **_identity(),
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, LookupError, subprocess.TimeoutExpired) as error:
             raise EngineError(f"{Path(words[0]).name} could not be run ({error}).") from error
         output.seek(0)
         said = output.read().decode("utf-8", "replace").strip()
@@ -225,6 +225,16 @@ def _run(command: Sequence[Any]) -> str:
         end = " ".join(said.splitlines()[-_LOG_LINES:])
         raise EngineError(f"the bundled PostgreSQL failed at {Path(words[0]).name}: {end}")
     return said
+
+
+def _identity() -> dict[str, Any]:
+    """Return whom the server's programs run as: ourselves, unless we are root."""
+    if os.geteuid() != 0:
+        return {}
+    import pwd  # there is none where there is no root
+
+    user = pwd.getpwnam(_UNPRIVILEGED)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 def _discard(root: Path, lock: FileLock, binaries: Path, owner: int) -> None:

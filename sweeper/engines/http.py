@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sweeper.corpus import STORES, Store
 from sweeper.engines.http_client import JsonClient
+from sweeper.engines.http_pages import Pages
 from sweeper.engines.http_request import Request, RequestMaker
 from sweeper.engines.http_rows import RowReader
 from sweeper.engines.signals import Answer, fusion_fault, put_together
@@ -26,7 +27,6 @@ from sweeper.golden import ItemId, Query, QueryId
 from sweeper.http_blocks import HttpBlock
 from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
-from sweeper.request_template import LEFT_OUT
 
 if TYPE_CHECKING:
     import httpx
@@ -75,6 +75,7 @@ class HttpEngine:
         self._as_of = as_of
         self._reader = RowReader(block, as_of=as_of)
         self._requests = RequestMaker(block)
+        self._pages = None if block.pagination is None else Pages(block.pagination)
         self._client = JsonClient(
             block.method,
             block.url,
@@ -119,9 +120,8 @@ class HttpEngine:
         found: dict[str, Any] = {
             "kind": self._block.kind,
             "url": self._block.url,
-            "knobs": sorted(self._block.tuned),
+            "knobs": sorted(self.knobs),
             "as_of": self._as_of.isoformat(),
-            "counters": self.counters,
         }
         if self._block.channels:
             found["ages"] = self._reader.ages
@@ -162,7 +162,7 @@ class HttpEngine:
 
     def _search(self, query: Query, settings: Settings) -> list[ItemId]:
         if self.channels:
-            return [row.item_id for row in self._answer(query, settings).rows]
+            return [row.item_id for row in self._answer(query, settings, keep=False).rows]
         keys, seen = [], set()
         for place, row in enumerate(self._ask(query, settings, settings.limit), start=1):
             keys.append(self._reader.key(row, place))
@@ -199,13 +199,18 @@ class HttpEngine:
         self._judge(query, fusion_fault(answer) or reason)
         return found
 
-    def _answer(self, query: Query, settings: Settings, store: Store | None = None) -> Answer:
-        rows = self._reader.read(self._ask(query, settings, settings.limit, store))
+    def _answer(
+        self, query: Query, settings: Settings, store: Store | None = None, *, keep: bool = True
+    ) -> Answer:
+        rows = self._reader.read(self._ask(query, settings, settings.limit, store), keep_ages=keep)
         # Where it cannot be told its k, or to let nothing decay, how it fused is not known.
         told = {"rrf_k", "recency_half_life_days"} <= self._block.tuned
         plain = told and settings.recency_half_life_days == 0
+        # Where it cannot be told the limit, few rows do not mean that there are no more.
+        limited = "limit" in self._block.tuned or self._block.pagination is not None
+        n_asked = settings.limit if limited else max(1, len(rows))
         try:
-            return Answer(rows, settings.limit, settings.rrf_k if plain else None)
+            return Answer(rows, n_asked, settings.rrf_k if plain else None)
         except ValueError as error:
             reason = str(error)
         raise EngineError(
@@ -235,50 +240,21 @@ class HttpEngine:
         self, query: Query, settings: Settings, n_rows: int, store: Store | None = None
     ) -> list[Any]:
         """Return at most ``n_rows`` rows, page by page where the block says so."""
-        pages = self._block.pagination
-        if pages is None:
-            request = self._request(query, settings, store, {})
-            rows = self._reader.rows(self._send(request))[:n_rows]
+
+        def ask(place: Mapping[str, Any]) -> Any:
+            request = self._request(query, settings, store, place)
+            return self._client.ask(
+                body=request.body, params=request.params, headers=request.headers
+            )
+
+        if self._pages is None:
+            rows = self._reader.rows(ask({}))[:n_rows]
         else:
-            rows = self._ask_pages(query, settings, n_rows)
+            rows = self._pages.collect(n_rows, ask, self._reader.rows)
         if not rows:
             with self._lock:
                 self._n_empty += 1
         return rows
-
-    def _ask_pages(self, query: Query, settings: Settings, n_rows: int) -> list[Any]:
-        pages = self._block.pagination
-        assert pages is not None
-        rows: list[Any] = []
-        before: list[Any] = []
-        cursor: Any = LEFT_OUT
-        number = pages.first
-        while len(rows) < n_rows:
-            place = {
-                "page": number,
-                "offset": len(rows),
-                "cursor": cursor,
-                "page_size": pages.size,
-            }
-            answer = self._send(self._request(query, settings, None, place))
-            page = self._reader.rows(answer)
-            if page and page == before:
-                raise EngineError(
-                    f"page {number} repeats the page before it. Does the server read "
-                    f"`{pages.kind}` where the config puts it?"
-                )
-            rows += page
-            following = self._reader.next_cursor(answer)
-            last = not following if pages.kind == "cursor" else len(page) < pages.size
-            if not page or last:
-                break
-            if pages.kind == "cursor" and following == cursor:
-                raise EngineError("the server gives the same cursor again; it must move on.")
-            before, cursor, number = page, following, number + 1
-        return rows[:n_rows]
-
-    def _send(self, request: Request) -> Any:
-        return self._client.ask(body=request.body, params=request.params, headers=request.headers)
 
     def _request(
         self, query: Query, settings: Settings, store: Store | None, place: Mapping[str, Any]

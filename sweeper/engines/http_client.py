@@ -1,4 +1,4 @@
-"""One HTTP endpoint that answers JSON: credentials, retries, limits, and words for every failure.
+"""One HTTP endpoint that answers JSON: credentials, retries, limits, redirects.
 
 What is asked and what the answers mean is in the engines. Secrets are read from the environment
 when a request is made, are not kept, go to the configured host only, and are blotted out of every
@@ -7,11 +7,9 @@ text that leaves this module.
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import random
-import re
 import ssl
 import threading
 import time
@@ -20,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeper.engines.http_answer import Failure, Passing, read_answer
 from sweeper.engines.http_credentials import blot, credentials
 from sweeper.errors import EngineError, InputError
 
@@ -28,28 +27,12 @@ if TYPE_CHECKING:
 
     from sweeper.http_blocks import AuthBlock, ConnectionBlock
 
-__all__ = ["JsonClient", "excerpt", "import_http"]
+__all__ = ["JsonClient", "import_http"]
 
 _log = logging.getLogger(__name__)
 
-_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _KEEP_METHOD = frozenset({307, 308})  # other redirects would turn a POST into a GET
 _MOST_REDIRECTS = 5
-_SHOWN = 200  # characters of a server's answer that a message repeats
-
-
-class _Failure(Exception):
-    """One failed attempt. ``kind`` counts it; ``after`` is the server's own wish, in seconds."""
-
-    def __init__(self, kind: str, reason: str, remedy: str, after: float | None = None) -> None:
-        super().__init__(reason)
-        self.kind = kind
-        self.remedy = remedy
-        self.after = after
-
-
-class _Passing(_Failure):
-    """A failure that may be gone at the next attempt."""
 
 
 class JsonClient:
@@ -136,8 +119,12 @@ class JsonClient:
         _, stamina = import_http()
         retries = self._connection.retries
         secret_headers, secrets = credentials(self._auth)
-        request = {"body": body, "params": params, "headers": {**(headers or {}), **secret_headers}}
-        failure: _Failure | None = None
+        named = {"Accept": "application/json", **(headers or {}), **secret_headers}
+        if body is not None:
+            named["Content-Type"] = "application/json"
+        encoded = {name: value.encode("utf-8", "replace") for name, value in named.items()}
+        request = {"body": body, "params": params, "headers": encoded}
+        failure: Failure | None = None
         try:
             for attempt in stamina.retry_context(
                 on=self._pause,
@@ -151,12 +138,12 @@ class JsonClient:
                     if attempt.num > 1:
                         self._count("retries")
                     return self._once(request, secrets)
-        except _Failure as error:
+        except Failure as error:
             failure = error
         # Raised here, so that no exception of the HTTP client, which holds the request with its
         # credentials, hangs on to this one.
         assert failure is not None
-        tried = f" after {retries.attempts} attempts" if isinstance(failure, _Passing) else ""
+        tried = f" after {retries.attempts} attempts" if isinstance(failure, Passing) else ""
         message = f"{self._method} {self._url}: {failure}{tried}. {failure.remedy}"
         raise EngineError(blot(message, secrets))
 
@@ -173,7 +160,7 @@ class JsonClient:
 
     def _pause(self, error: Exception) -> bool | float:
         """Tell stamina whether to try again, and after how many seconds if the server said so."""
-        if not isinstance(error, _Passing):
+        if not isinstance(error, Passing):
             return False
         _log.warning("%s %s: %s; trying again", self._method, self._url, error)
         if error.after is None:
@@ -188,8 +175,8 @@ class JsonClient:
                 self._wait_for_turn()
                 self._count("requests")
                 answer = self._send(request)
-            return self._read(answer, secrets)
-        except _Failure as error:
+            return read_answer(answer, secrets, self._auth)
+        except Failure as error:
             self._count(error.kind)
             error.args = tuple(blot(str(part), secrets) for part in error.args)
             raise
@@ -213,35 +200,37 @@ class JsonClient:
             params=request["params"] or None,
             # ASCII, so that no text can fail to be encoded.
             content=None if body is None else json.dumps(body).encode(),
-            headers={"Accept": "application/json", **request["headers"]}
-            | ({} if body is None else {"Content-Type": "application/json"}),
+            headers=request["headers"],
         )
         timeouts = self._connection.timeouts
-        failure: _Failure
+        failure: Failure
         try:
             return self._redirected(self._client.send(sent))
         except httpx.ConnectTimeout:
-            failure = _Passing(
+            failure = Passing(
                 "connect timeout", f"no connection within {timeouts.connect:g} s", _UNREACHABLE
             )
         except httpx.TimeoutException as error:
             phase = type(error).__name__.removesuffix("Timeout").lower()
             seconds = getattr(timeouts, phase)
-            failure = _Passing(
+            failure = Passing(
                 f"{phase} timeout",
                 f"no answer within {seconds:g} s ({phase})",
                 f"If it needs longer, raise timeouts.{phase}.",
             )
         except httpx.ConnectError as error:
-            failure = _Passing("not connected", f"no connection ({error})", _UNREACHABLE)
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                failure = Failure("bad certificate", f"no trust ({error})", _UNTRUSTED)
+            else:
+                failure = Passing("not connected", f"no connection ({error})", _UNREACHABLE)
         except httpx.RequestError as error:
-            failure = _Passing(
+            failure = Passing(
                 "broken off",
                 f"the answer broke off ({type(error).__name__}: {error})",
                 "Look into the server's log.",
             )
         except httpx.InvalidURL as error:
-            failure = _Failure("bad address", f"is no address ({error})", "Mend it in the config.")
+            failure = Failure("bad address", f"is no address ({error})", "Mend it in the config.")
         raise failure
 
     def _redirected(self, answer: httpx.Response) -> httpx.Response:
@@ -259,7 +248,7 @@ class JsonClient:
                     if same and kept
                     else "If you trust that address, write it in the config."
                 )
-                raise _Failure(
+                raise Failure(
                     "redirect",
                     f"HTTP {answer.status_code} redirects to "
                     f"{target.scheme}://{target.netloc.decode()}{target.path}, which is not "
@@ -267,44 +256,11 @@ class JsonClient:
                     remedy,
                 )
             answer = self._client.send(following)
-        raise _Failure("redirect", f"more than {_MOST_REDIRECTS} redirects", "Mend the address.")
-
-    def _read(self, answer: httpx.Response, secrets: tuple[str, ...]) -> Any:
-        status = answer.status_code
-        kind = answer.headers.get("Content-Type", "no content type").partition(";")[0]
-        received = f"HTTP {status}, {kind}: {excerpt(blot(answer.text, secrets))}"
-        if status in _BUSY:
-            after = _retry_after(answer.headers.get("Retry-After"))
-            raise _Passing(f"HTTP {status}", received, "Try again later.", after)
-        if status in {401, 403}:
-            raise _Failure(f"HTTP {status}", received, self._auth_remedy)
-        if not answer.is_success:
-            raise _Failure(
-                f"HTTP {status}", received, "Check the address and the request's fields."
-            )
-        try:
-            return json.loads(answer.text, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            reason = str(error)
-        if reason.startswith(_NO_NUMBER):
-            raise _Passing("no number", f"{received} holds {reason}", "Mend the server's scores.")
-        what = "is HTML" if answer.text.lstrip()[:1] == "<" else f"is no whole JSON ({reason})"
-        raise _Passing(
-            "no JSON",
-            f"the answer {what}; {received}",
-            "Check that the address is the search itself, and what a proxy in between answers.",
-        )
-
-    @property
-    def _auth_remedy(self) -> str:
-        if self._auth is None:
-            return "Credentials are needed: name them under auth."
-        source = self._auth.token_env or self._auth.token_file_env
-        return f"The credentials were refused: check {source}."
+        raise Failure("redirect", f"more than {_MOST_REDIRECTS} redirects", "Mend the address.")
 
 
 _UNREACHABLE = "Check the address, and that the server runs."
-_NO_NUMBER = "a number that JSON has not"
+_UNTRUSTED = "For a certificate of a private authority, give its PEM file as ca_file."
 
 
 def import_http() -> tuple[Any, Any]:
@@ -326,12 +282,6 @@ def import_http() -> tuple[Any, Any]:
     return httpx, stamina
 
 
-def excerpt(text: str) -> str:
-    """Return the beginning of a text on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "..."
-
-
 def _authority(ca_file: Path) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(ca_file))
@@ -339,20 +289,3 @@ def _authority(ca_file: Path) -> ssl.SSLContext:
         raise InputError(
             f"{ca_file}: cannot be read as certificates ({error}). Give ca_file a PEM file."
         ) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{_NO_NUMBER} ({name})")
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Read seconds or a date (RFC 9110 §10.2.3); anything else counts as absent."""
-    if header is None:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
-        return float(header)
-    try:
-        instant = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, instant.timestamp() - time.time())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -58,7 +59,10 @@ class RequestMaker:
         values = {**self._values(query, settings), **place}
         try:
             body = _mapping(self._body.fill(values))
-            params = _mapping(self._params.fill(values))
+            params = {
+                name: json.dumps(value) if isinstance(value, dict) else value
+                for name, value in _mapping(self._params.fill(values)).items()
+            }
             headers = {k: str(v) for k, v in _mapping(self._headers.fill(values)).items()}
         except KeyError as error:
             name = error.args[0]

@@ -7,7 +7,6 @@ list must be there, even if it is empty.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import threading
 from collections import Counter
@@ -16,15 +15,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sweeper.corpus import Age, Entry, Store, age_of
-from sweeper.engines.http_client import excerpt
+from sweeper.engines.http_path import JsonPath, optional_path, outline, shown
 from sweeper.engines.signals import SignalRow
-from sweeper.errors import EngineError, InputError
+from sweeper.errors import EngineError
 from sweeper.golden import ItemId, Key
 from sweeper.http_blocks import HttpBlock
 
 __all__ = ["RowReader"]
-
-_NAMED = 12  # keys of an object that a message lists
 
 
 class _Id(NamedTuple):
@@ -49,25 +46,23 @@ class RowReader:
     """
 
     def __init__(self, block: HttpBlock, *, as_of: datetime) -> None:
-        self._results = _Path("results", block.results)
-        self._id = _optional("id", block.id)
-        self._ids = {name: _Path(f"ids.{name}", path) for name, path in block.ids.items()}
-        self._source_type = _optional("source_type", block.source_type)
+        self._results = JsonPath("results", block.results)
+        self._id = optional_path("id", block.id)
+        self._ids = {name: JsonPath(f"ids.{name}", path) for name, path in block.ids.items()}
+        self._source_type = optional_path("source_type", block.source_type)
         self._memory_types = frozenset(block.memory_types)
-        self._item = _optional("item", block.item)
-        self._score = _optional("score", block.score)
-        self._updated_at = _optional("updated_at", block.updated_at)
-        self._ranks = {n: _Path(f"channels.{n}", path) for n, path in block.channels.items()}
-        self._values = {n: _Path(f"values.{n}", path) for n, path in block.values.items()}
-        pages = block.pagination
-        self._next = None if pages is None else _optional("pagination.next", pages.next)
+        self._item = optional_path("item", block.item)
+        self._score = optional_path("score", block.score)
+        self._updated_at = optional_path("updated_at", block.updated_at)
+        self._ranks = {n: JsonPath(f"channels.{n}", path) for n, path in block.channels.items()}
+        self._values = {n: JsonPath(f"values.{n}", path) for n, path in block.values.items()}
         self._as_of = as_of
         self._lock = threading.Lock()
         self._ages: dict[ItemId, Age] = {}
 
     @property
     def ages(self) -> dict[str, int]:
-        """How many memories were seen per status of their age."""
+        """How many memories were captured per status of their age."""
         with self._lock:
             count = Counter(age.status for age in self._ages.values())
         return {name: count[name] for name in ("known", "missing", "unparseable", "future")}
@@ -82,23 +77,22 @@ class RowReader:
         """
         found = self._results.of(answer)
         if not isinstance(found, list):
-            what = "nothing" if found is None else f"no list but {_shown(found)}"
+            what = "nothing" if found is None else f"no list but {shown(found)}"
             raise EngineError(
-                f"the answer has {what} at `{self._results.text}`; it {_outline(answer)}. Mend "
+                f"the answer has {what} at `{self._results.text}`; it {outline(answer)}. Mend "
                 "`results` in the config; a search without results must answer an empty list."
             )
         return found
-
-    def next_cursor(self, answer: Any) -> Any:
-        """Return the cursor of the page after this answer; ``None`` if there is none."""
-        return None if self._next is None else self._next.of(answer)
 
     def key(self, row: Any, place: int) -> Key:
         """Return the key of a row; ``place`` is its position, for messages."""
         return self._identify(row, place).key
 
-    def read(self, rows: list[Any]) -> list[SignalRow]:
+    def read(self, rows: list[Any], *, keep_ages: bool = True) -> list[SignalRow]:
         """Return everything that rows say of themselves.
+
+        A memory whose age is kept has that age in every later answer, though it be written anew
+        meanwhile: in one pool an item is one row.
 
         A row without an id of its own, among several of one key, is called by its content:
         ``<key>#<digest>``, the same in every answer. Rows alike in that too are numbered.
@@ -128,7 +122,7 @@ class RowReader:
                     self._ranks_of(row, place),
                     self._values_of(row, place),
                     self.score(row, place),
-                    self._age(item_id, row) if store == "memory" else math.nan,
+                    self._age(item_id, row, keep_ages) if store == "memory" else math.nan,
                 )
             )
         return found
@@ -145,7 +139,7 @@ class RowReader:
     def _identify(self, row: Any, place: int) -> _Id:
         if not isinstance(row, dict):
             raise EngineError(
-                f"row {place} is no object but {_shown(row)}. Mend `results` in the config."
+                f"row {place} is no object but {shown(row)}. Mend `results` in the config."
             )
         kind: Any = "document"
         if self._source_type is not None:
@@ -154,8 +148,8 @@ class RowReader:
         if path is None:
             if kind not in self._ids:
                 raise EngineError(
-                    f"row {place} has the source type {_shown(kind)}, and ids names "
-                    f"{', '.join(self._ids)}; the row {_outline(row)}. Mend `ids` or `source_type`."
+                    f"row {place} has the source type {shown(kind)}, and ids names "
+                    f"{', '.join(self._ids)}; the row {outline(row)}. Mend `ids` or `source_type`."
                 )
             path = self._ids[kind]
         store: Store = "memory" if kind in self._memory_types else "document"
@@ -169,14 +163,14 @@ class RowReader:
                 continue
             if isinstance(rank, bool) or not isinstance(rank, int):
                 raise EngineError(
-                    f"row {place} has no whole number at `{path.text}` but {_shown(rank)}. Mend "
+                    f"row {place} has no whole number at `{path.text}` but {shown(rank)}. Mend "
                     f"`{path.name}`: it is the rank, from 1."
                 )
             ranks[name] = rank
         if self._ranks and not ranks:
             paths = ", ".join(f"`{path.text}`" for path in self._ranks.values())
             raise EngineError(
-                f"row {place} tells its rank in no channel ({paths}); it {_outline(row)}. Mend "
+                f"row {place} tells its rank in no channel ({paths}); it {outline(row)}. Mend "
                 "`channels`, or use kind http without channels: every setting then asks the server."
             )
         return ranks
@@ -190,71 +184,35 @@ class RowReader:
                 values[name] = value
         return values
 
-    def _age(self, item_id: ItemId, row: Any) -> float:
-        """Return a memory's age; the first answer that shows it decides, for all questions."""
+    def _age(self, item_id: ItemId, row: Any, keep: bool) -> float:
         written = None if self._updated_at is None else self._updated_at.of(row)
         text = None if written is None else str(written)
+        age = age_of(Entry(item_id, "", "memory", updated_at=text), self._as_of)
+        if not keep:
+            return age.days
         with self._lock:
-            if item_id not in self._ages:
-                entry = Entry(item_id, "", "memory", updated_at=text)
-                self._ages[item_id] = age_of(entry, self._as_of)
-            return self._ages[item_id].days
+            return self._ages.setdefault(item_id, age).days
 
 
-class _Path:
-    """One compiled expression and the key of the config that gave it."""
-
-    def __init__(self, name: str, text: str) -> None:
-        try:
-            import jmespath
-        except ImportError as error:
-            raise InputError(
-                f"an engine over HTTP needs an extra that cannot be imported ({error}). "
-                'Install it: pip install "sweeper[http]".'
-            ) from error
-        self.name = name
-        self.text = text
-        try:
-            self._compiled = jmespath.compile(text)
-        except jmespath.exceptions.JMESPathError as error:
-            why = " ".join(str(error).split())
-            raise InputError(f"engine.{name}: `{text}` is no JMESPath ({why}).") from None
-
-    def of(self, value: Any) -> Any:
-        import jmespath
-
-        try:
-            return self._compiled.search(value)
-        except jmespath.exceptions.JMESPathError as error:
-            why = " ".join(str(error).split())
-            raise EngineError(
-                f"`{self.text}` (engine.{self.name}) fails on {_shown(value)}: {why}."
-            ) from None
-
-
-def _optional(name: str, text: str | None) -> _Path | None:
-    return None if text is None else _Path(name, text)
-
-
-def _text(value: Any, path: _Path | None, row: Any, place: int) -> str:
+def _text(value: Any, path: JsonPath | None, row: Any, place: int) -> str:
     assert path is not None
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    what = "no id" if value is None else f"no id but {_shown(value)}"
+    what = "no id" if value is None else f"no id but {shown(value)}"
     raise EngineError(
-        f"row {place} has {what} at `{path.text}`; it {_outline(row)}. Mend `{path.name}`."
+        f"row {place} has {what} at `{path.text}`; it {outline(row)}. Mend `{path.name}`."
     )
 
 
-def _number(path: _Path, row: Any, place: int, *, required: bool) -> float | None:
+def _number(path: JsonPath, row: Any, place: int, *, required: bool) -> float | None:
     value = path.of(row)
     if value is None and not required:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise EngineError(
-            f"row {place} has no number at `{path.text}` but {_shown(value)}. Mend the server, or "
+            f"row {place} has no number at `{path.text}` but {shown(value)}. Mend the server, or "
             f"`{path.name}` in the config."
         )
     return float(value)
@@ -265,18 +223,3 @@ def _digest(row: Any) -> str:
     content = row.get("content", row.get("text"))
     text = content if isinstance(content, str) else ""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _outline(value: Any) -> str:
-    """Say what an object has, so that a wrong path can be mended."""
-    if not isinstance(value, dict):
-        return f"is {_shown(value)}"
-    if not value:
-        return "is an empty object"
-    names = [str(name) for name in value]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"has the keys {', '.join(names[:_NAMED])}{more}"
-
-
-def _shown(value: Any) -> str:
-    return excerpt(json.dumps(value, ensure_ascii=False, default=str))

@@ -12,78 +12,36 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import secrets
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from psycopg import sql
-
-from sweeper.corpus import STORES, Chunking, Corpus, Item, Store, age_of, chunk
+from sweeper.corpus import STORES, Item, Store, age_of, chunk
 from sweeper.embedders import CachedEmbedder, Embedder, HashEmbedder, PrecomputedEmbedder, Vectors
-from sweeper.engines.bundled import LOCALE, BundledServer, bundled_versions
-from sweeper.engines.postgres_connect import Connection, Connections
-from sweeper.engines.postgres_load import load
-from sweeper.engines.postgres_sql import (
-    CHANNELS,
-    Hnsw,
-    Match,
-    Recipe,
-    Table,
-    candidates_statement,
-    filter_problem,
-    parameters,
-    ranking_parameters,
-    search_statement,
-)
-from sweeper.engines.postgres_tables import check_tables, check_text_search, count_rows
+from sweeper.engines.bundled import LOCALE, bundled_versions
+from sweeper.engines.postgres_connect import Connection
+from sweeper.engines.postgres_open import Database, open_database
+from sweeper.engines.postgres_search import ranking_parameters, search_statement
+from sweeper.engines.postgres_source import CHANNELS, Existing, Hnsw, Match, Recipe, Scratch
+from sweeper.engines.postgres_sql import candidates_statement, filter_problem, parameters
+from sweeper.engines.postgres_tables import count_rows, versions
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Query
 from sweeper.knobs import Settings
 from sweeper.pools import Candidate, QueryCandidates
 
-__all__ = ["Existing", "PostgresEngine", "Scratch"]
+__all__ = ["PostgresEngine"]
 
 _VERSION = 1  # of the answers: raise it whenever the same request may be answered otherwise
 _QUESTIONS_PER_TRANSACTION = 16
 _MOST_CONNECTIONS = 4  # unless told otherwise
 _NEED_NO_CACHE = (HashEmbedder, PrecomputedEmbedder, CachedEmbedder)
-
-
-@dataclass(frozen=True, slots=True)
-class Existing:
-    """A database that is only read: how libpq reaches it, and where each store's rows are."""
-
-    conninfo: str = field(repr=False)
-    tables: Mapping[Store, Table]
-
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """A corpus to load, into a schema that is dropped in the end.
-
-    Without ``conninfo`` a server is started for it, otherwise the schema is made in that database.
-    """
-
-    corpus: Corpus = field(repr=False)
-    chunking: Chunking = field(default_factory=Chunking)
-    conninfo: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """What is there once the database can be asked."""
-
-    connections: Connections
-    workers: ThreadPoolExecutor
-    recipe: Recipe
-    statements: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
 
 class PostgresEngine:
@@ -151,7 +109,7 @@ class PostgresEngine:
         self._embedding, self._opening = threading.Lock(), threading.Lock()
         self._closed = False
         self._undo = contextlib.ExitStack()
-        self._opened: _Opened | None = None
+        self._opened: Database | None = None
         self._items: tuple[Item, ...] = ()
         if isinstance(source, Scratch):
             try:
@@ -166,9 +124,14 @@ class PostgresEngine:
             self._sizes: dict[Store, int] = {store: sizes[store] for store in STORES}
         else:
             opened = self._open()
-            self._sizes, self._ages = opened.connections.read(
-                lambda connection: count_rows(connection, opened.recipe)
-            )
+            try:
+                self._sizes, self._ages = opened.connections.read(
+                    lambda connection: count_rows(connection, opened.recipe)
+                )
+                self._versions = opened.connections.read(versions)
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> PostgresEngine:
         return self
@@ -221,6 +184,7 @@ class PostgresEngine:
             "ages": dict(self._ages),
         }
         if isinstance(self._source, Existing):
+            said["server"], said["pgvector"] = self._versions
             said["tables"] = {
                 store: {"name": table.name, "columns": table.columns}
                 for store, table in self._source.tables.items()
@@ -270,8 +234,7 @@ class PostgresEngine:
         if not any(searched.values()):
             return []
         names = _filter_names(query)
-        statement = self._statement(
-            opened,
+        statement = opened.statement(
             ("search", tuple(searched.items()), names),
             lambda: search_statement(opened.recipe, searched, names),
         )
@@ -294,7 +257,7 @@ class PostgresEngine:
             if close is not None:
                 close()
 
-    def _open(self) -> _Opened:
+    def _open(self) -> Database:
         """Connect, and load the corpus, at first use: a sweep whose pool is kept needs neither."""
         with self._opening:
             if self._closed:
@@ -302,65 +265,37 @@ class PostgresEngine:
             if self._opened is None:
                 # All of it or nothing: a failure may be asked again.
                 with contextlib.ExitStack() as undo:
-                    self._opened = self._connect(undo)
+                    self._opened = open_database(
+                        self._source,
+                        self._items,
+                        self._embed,
+                        undo,
+                        text_search=self._text_search,
+                        match=self._match,
+                        hnsw=self._hnsw,
+                        as_of=self._as_of,
+                        n_connections=self.n_threads,
+                        timeout_seconds=self._timeout_seconds,
+                    )
                     self._undo = undo.pop_all()
             return self._opened
 
-    def _connect(self, undo: contextlib.ExitStack) -> _Opened:
-        source = self._source
-        conninfo = source.conninfo
-        if conninfo is None:
-            server = BundledServer()
-            undo.callback(server.stop)
-            conninfo = server.conninfo
-        connections = Connections(
-            conninfo,
-            size=self.n_threads,
-            timeout_seconds=self._timeout_seconds,
-            session=_session(self._hnsw),
-            create_extension=isinstance(source, Scratch),
-        )
-        undo.callback(connections.close)
-        connections.read(lambda connection: check_text_search(connection, self._text_search))
-        if isinstance(source, Existing):
-            connections.read(lambda connection: check_tables(connection, source.tables))
-            tables = source.tables
-        else:
-            tables = self._load(connections, undo)
-        workers = ThreadPoolExecutor(self.n_threads, thread_name_prefix="postgres")
-        undo.callback(workers.shutdown, cancel_futures=True)
-        recipe = Recipe(tables, self._text_search, self._match, self._hnsw, self._as_of)
-        return _Opened(connections, workers, recipe)
-
-    def _load(self, connections: Connections, undo: contextlib.ExitStack) -> dict[Store, Table]:
-        schema = f"sweeper_{secrets.token_hex(8)}"
-        with connections.alone() as connection:
-            tables = load(
-                connection,
-                schema,
-                self._items,
-                self._embed,
-                as_of=self._as_of,
-                text_search=self._text_search,
-                hnsw=self._hnsw,
-            )
-        if self._source.conninfo is not None:
-            undo.callback(_drop, connections, schema)
-        return tables
-
     def _ask(
-        self, opened: _Opened, queries: Sequence[Query], vectors: Vectors, depth: int
+        self, opened: Database, queries: Sequence[Query], vectors: Vectors, depth: int
     ) -> list[QueryCandidates]:
         if self._closed:
             raise EngineError("the engine was closed.")
         plans: list[tuple[int, str, Store, str, dict[str, Any]]] = []
         for number, (query, vector) in enumerate(zip(queries, vectors, strict=True)):
             told = parameters(opened.recipe, query.text, vector, query.filter, depth)
+            names = _filter_names(query)
             for store in self._stores(opened.recipe, query):
                 for channel in CHANNELS:
-                    plans.append(
-                        (number, channel, store, self._plan(opened, channel, store, query), told)
+                    statement = opened.statement(
+                        (channel, store, names),
+                        partial(candidates_statement, opened.recipe, channel, store, names),
                     )
+                    plans.append((number, channel, store, statement, told))
 
         def work(connection: Connection) -> list[list[Any]]:
             asked = [
@@ -379,23 +314,8 @@ class PostgresEngine:
                 for item, key, value, age in rows
             ]
         for rows_of in found:
-            _check_ids(rows_of)
+            _check_ids(rows_of, opened.recipe)
         return [QueryCandidates(q.query_id, rows) for q, rows in zip(queries, found, strict=True)]
-
-    def _plan(self, opened: _Opened, channel: str, store: Store, query: Query) -> str:
-        names = _filter_names(query)
-        return self._statement(
-            opened,
-            (channel, store, names),
-            lambda: candidates_statement(opened.recipe, channel, store, names),
-        )
-
-    def _statement(self, opened: _Opened, key: tuple[Any, ...], compose: Any) -> str:
-        """Compose a statement once: the driver too remembers what it has parsed."""
-        if key not in opened.statements:
-            composed: sql.Composed = compose()
-            opened.statements[key] = composed.as_string()
-        return opened.statements[key]
 
     def _stores(self, recipe: Recipe, query: Query) -> list[Store]:
         """Return the stores that a question may search."""
@@ -411,33 +331,28 @@ class PostgresEngine:
             return self._embedder.embed(texts)
 
 
-def _session(hnsw: Hnsw | None) -> dict[str, str]:
-    if hnsw is None:
-        return {}
-    found = {"hnsw.ef_search": str(hnsw.ef_search)}
-    if hnsw.iterative_scan != "off":
-        found["hnsw.iterative_scan"] = hnsw.iterative_scan
-    return found
-
-
 def _filter_names(query: Query) -> tuple[str, ...]:
     return tuple(name for name in query.filter if name != "store")
 
 
-def _drop(connections: Connections, schema: str) -> None:
-    with contextlib.suppress(EngineError), connections.alone() as connection:
-        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
-
-
-def _check_ids(rows: Mapping[tuple[str, Store], Sequence[Candidate]]) -> None:
-    """Fusion tells rows apart by their ids, so the two stores may not share any."""
-    per_store = {
-        wanted: {
-            row.item_id for (_, store), found in rows.items() if store == wanted for row in found
-        }
-        for wanted in STORES
-    }
-    shared = per_store["document"] & per_store["memory"]
+def _check_ids(rows: Mapping[tuple[str, Store], Sequence[Candidate]], recipe: Recipe) -> None:
+    """Refuse ids that do not tell rows apart: fusion would add up the scores of different rows."""
+    seen: dict[Store, set[ItemId]] = {store: set() for store in STORES}
+    for (_, store), found in rows.items():
+        ids = {row.item_id for row in found}
+        table = recipe.tables.get(store)
+        if table is not None and (None in ids or any(row.key is None for row in found)):
+            raise EngineError(
+                f"{table.name}: a row has no id or key. Leave such rows out, for example by a view "
+                f'that has no NULL in "{table.item_id}" and "{table.key}".'
+            )
+        if table is not None and len(ids) != len(found):
+            raise EngineError(
+                f'{table.name}: the column "{table.item_id}" does not tell rows apart. Name a '
+                "unique one as id, and what chunks have in common as key."
+            )
+        seen[store] |= ids
+    shared = seen["document"] & seen["memory"]
     if shared:
         raise EngineError(
             f"a document and a memory share the id {min(shared)!r}. Give one table a prefix."

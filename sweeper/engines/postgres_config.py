@@ -8,9 +8,9 @@ from pathlib import Path
 from sweeper.corpus import Chunking, Corpus, Store
 from sweeper.embedders import Embedder
 from sweeper.engine_blocks import PostgresBlock, StoreBlock
-from sweeper.engines.postgres import Existing, PostgresEngine, Scratch
+from sweeper.engines.postgres import PostgresEngine
 from sweeper.engines.postgres_connect import conninfo_from
-from sweeper.engines.postgres_sql import Hnsw, Table
+from sweeper.engines.postgres_source import Existing, Hnsw, Scratch, Table
 
 __all__ = ["open_postgres"]
 
@@ -55,7 +55,7 @@ def open_postgres(
         source = Existing(conninfo_from(block.dsn_env), tables)
     else:
         cut = block.chunking
-        conninfo = None if block.server == "bundled" else conninfo_from(block.dsn_env)
+        conninfo = None if block.dsn_env is None else conninfo_from(block.dsn_env)
         source = Scratch(corpus, Chunking(cut.kind, cut.size, cut.overlap), conninfo)
     index = block.index
     return PostgresEngine(

@@ -15,7 +15,8 @@ from psycopg import sql
 
 from sweeper.corpus import STORES, Item, Store, age_of
 from sweeper.embedders import Vectors
-from sweeper.engines.postgres_sql import Hnsw, Table, sendable
+from sweeper.engines.postgres_source import Hnsw, Table
+from sweeper.engines.postgres_sql import sendable
 from sweeper.errors import EngineError, InputError
 
 __all__ = ["load"]

@@ -1,100 +1,30 @@
-"""The statements of the PostgreSQL engine: one per channel and store, and one for a whole search.
+"""The statements that retrieve: the best rows of one channel and store, and how many there are.
 
 Composed text only; nothing here talks to a server. Names are quoted as identifiers, every value is
 a bound parameter (:func:`parameters`). Equal channel values stand in ascending order of the table's
 ``order`` column.
-
-``search_statement`` is the ranking of ``docs/semantics.md`` written again, in SQL: it shares no
-code with ``ranking``, so that comparing the two proves something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from psycopg import sql
 
-from sweeper.corpus import STORES, Store
-from sweeper.knobs import Settings
+from sweeper.corpus import Store
+from sweeper.engines.postgres_source import Recipe, Table
 from sweeper.pools import LEXICAL, VECTOR
 
 __all__ = [
-    "CHANNELS",
-    "Hnsw",
-    "Match",
-    "Recipe",
-    "Table",
+    "best_rows",
     "candidates_statement",
     "counting_statement",
     "filter_problem",
     "identifier",
     "parameters",
-    "ranking_parameters",
-    "search_statement",
     "sendable",
 ]
-
-CHANNELS = (VECTOR, LEXICAL)
-
-Match = Literal["any", "all"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hnsw:
-    """Approximate neighbours: rows beyond ``ef_search`` need the iterative scan (pgvector 0.8)."""
-
-    ef_search: int = 40
-    iterative_scan: Literal["off", "strict_order", "relaxed_order"] = "relaxed_order"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Where the rows of one store are: a table or view, and what its columns are called.
-
-    ``name`` may have a schema before a dot. ``text`` is tokenised as it is searched, ``tsvector``
-    is ready. ``updated_at`` is a date or a time, ``age_days`` a number. ``tags`` is a jsonb object,
-    ``tag_columns`` maps a filter's name to a column of its own. ``where`` maps a column to the text
-    that all rows of the store have in it. ``prefix`` stands before ids and keys, so that two tables
-    that both count from 1 stay apart. ``order`` breaks ties and is unique.
-    """
-
-    name: str
-    item_id: str
-    key: str
-    order: str
-    embedding: str
-    text: str | None = None
-    tsvector: str | None = None
-    updated_at: str | None = None
-    age_days: str | None = None
-    tags: str | None = None
-    tag_columns: Mapping[str, str] = field(default_factory=dict)
-    path: str | None = None
-    where: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = ""
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """What each column is for: purpose to name, those that are set."""
-        plain = ("item_id", "key", "order", "embedding", "text", "tsvector", "updated_at")
-        found = {name: getattr(self, name) for name in (*plain, "age_days", "tags", "path")}
-        found |= {f"tag_columns.{name}": column for name, column in self.tag_columns.items()}
-        found |= {f"where.{column}": column for column in self.where}
-        return {purpose: column for purpose, column in found.items() if column is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How every question is asked: the tables and what decides which rows are found."""
-
-    tables: Mapping[Store, Table]
-    text_search: str
-    match: Match
-    hnsw: Hnsw | None
-    as_of: datetime
 
 
 def identifier(name: str) -> sql.Identifier:
@@ -135,27 +65,7 @@ def candidates_statement(
     """
     return sql.SQL(
         "SELECT item, key, value, age FROM ({found}) found ORDER BY value DESC, tie"
-    ).format(found=_found(recipe, channel, store, filters))
-
-
-def search_statement(
-    recipe: Recipe, stores: Mapping[str, Sequence[Store]], filters: Sequence[str]
-) -> sql.Composed:
-    """Return a whole search: item ids, best first.
-
-    Parameters
-    ----------
-    recipe
-        Must have a table for every store that is named.
-    stores
-        Channel to the stores that it searches; none switches the channel off.
-    filters
-        As in :func:`candidates_statement`.
-    """
-    return sql.SQL(_SEARCH).format(
-        vector=_merged(recipe, VECTOR, stores.get(VECTOR, ()), filters),
-        lexical=_merged(recipe, LEXICAL, stores.get(LEXICAL, ()), filters),
-    )
+    ).format(found=best_rows(recipe, channel, store, filters))
 
 
 def counting_statement(recipe: Recipe, store: Store) -> sql.Composed:
@@ -172,58 +82,6 @@ def counting_statement(recipe: Recipe, store: Store) -> sql.Composed:
         table=_quoted(identifier(table.name)),
         where=_where(_conditions(table, store, ())),
     )
-
-
-# A server refuses a result that underflows, Python rounds it to 0. Hence two guards: an age beyond
-# ``oldest`` has the factor 0 and one below ``youngest`` the factor 1, as 2 ** x has; and a product
-# that would round to 0 is 0 (2 ** 900 keeps the test itself in range).
-_SEARCH = """
-WITH vector AS ({vector}),
-lexical AS ({lexical}),
-fused AS (
-  SELECT item, vector.rank AS vector_rank, lexical.rank AS lexical_rank,
-    coalesce(vector.store, lexical.store) AS store, coalesce(vector.age, lexical.age) AS age,
-    coalesce(%(vector_weight)s::float8 / (%(rrf_k)s::bigint + vector.rank)::float8, 0)
-    + coalesce(%(lexical_weight)s::float8 / (%(rrf_k)s::bigint + lexical.rank)::float8, 0) AS fused
-  FROM vector FULL JOIN lexical USING (item)
-),
-decayed AS (
-  SELECT *, CASE
-    WHEN store <> 1 OR age IS NULL OR age <= %(youngest)s::float8 THEN 1
-    WHEN age >= %(oldest)s::float8 THEN 0
-    ELSE power(2::float8, -(age / %(half_life)s::float8))
-  END AS factor
-  FROM fused
-),
-scored AS (
-  SELECT *, CASE
-    WHEN fused * (factor * power(2::float8, 900)) <= power(2::float8, -175) THEN 0
-    ELSE fused * factor
-  END AS score
-  FROM decayed
-)
-SELECT item FROM scored
-ORDER BY score DESC, vector_rank NULLS LAST, lexical_rank LIMIT %(limit)s::bigint
-"""
-
-_LONGEST_EXPONENT = 1075.0  # 2 ** -1075 rounds to 0
-_SHORTEST_EXPONENT = 2.0**-54  # 2 ** -(2 ** -54) rounds to 1
-
-
-def ranking_parameters(settings: Settings) -> dict[str, Any]:
-    """Return what a search is told besides the question."""
-    half_life = settings.recency_half_life_days
-    off = half_life <= 0
-    return {
-        "vector_weight": settings.weight(VECTOR),
-        "lexical_weight": settings.weight(LEXICAL),
-        "rrf_k": settings.rrf_k,
-        "floor": settings.min_similarity,
-        "half_life": 1.0 if off else half_life,
-        "youngest": float("inf") if off else half_life * _SHORTEST_EXPONENT,
-        "oldest": float("inf") if off else half_life * _LONGEST_EXPONENT,
-        "limit": settings.limit,
-    }
 
 
 def parameters(
@@ -269,36 +127,7 @@ def sendable(text: str) -> str:
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 
-def _merged(
-    recipe: Recipe, channel: str, stores: Sequence[Store], filters: Sequence[str]
-) -> sql.Composable:
-    """Merge the stores of one channel: documents first among equals."""
-    if not stores:
-        return sql.SQL(
-            "SELECT NULL::text AS item, NULL::int AS store, NULL::float8 AS age, "
-            "NULL::bigint AS rank WHERE false"
-        )
-    per_store = [
-        sql.SQL(
-            "SELECT item, {number}::int AS store, value, age, "
-            "row_number() OVER (ORDER BY value DESC, tie) AS place FROM ({found}) found"
-        ).format(
-            number=sql.Literal(STORES.index(store)), found=_found(recipe, channel, store, filters)
-        )
-        for store in STORES
-        if store in stores
-    ]
-    # A dropped row is not refilled, and the floor never touches the lexical channel.
-    floor = (
-        "WHERE %(floor)s::float8 IS NULL OR value >= %(floor)s::float8" if channel == VECTOR else ""
-    )
-    return sql.SQL(
-        "SELECT item, store, age, row_number() OVER (ORDER BY value DESC, store, place) AS rank "
-        "FROM ({rows}) merged {floor}"
-    ).format(rows=sql.SQL(" UNION ALL ").join(per_store), floor=sql.SQL(floor))
-
-
-def _found(recipe: Recipe, channel: str, store: Store, filters: Sequence[str]) -> sql.Composable:
+def best_rows(recipe: Recipe, channel: str, store: Store, filters: Sequence[str]) -> sql.Composable:
     """Return a query of the best rows: item, key, value, age in days and tie.
 
     The inner query carries bare columns, so that ids and ages are made for the best rows alone.
@@ -433,4 +262,4 @@ def _column(name: str) -> sql.SQL:
 
 def _quoted(name: sql.Identifier) -> sql.SQL:
     """Double the percent signs of a name: the driver takes them for parameters."""
-    return sql.SQL(name.as_string().replace("%", "%%"))  # type: ignore[arg-type]
+    return sql.SQL(name.as_string().replace("%", "%%"))

@@ -1,4 +1,4 @@
-"""Looking at the tables of an existing database before the first question: do they fit, what's in."""
+"""A look at the tables of an existing database, before the first question."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import psycopg
 
 from sweeper.corpus import Store
-from sweeper.engines.postgres_sql import Recipe, Table, counting_statement, identifier, parameters
+from sweeper.engines.postgres_source import Recipe, Table
+from sweeper.engines.postgres_sql import counting_statement, identifier, parameters
 from sweeper.errors import InputError, Problem, did_you_mean
 
-__all__ = ["check_tables", "check_text_search", "count_rows"]
+__all__ = ["check_tables", "check_text_search", "count_rows", "versions"]
 
 _NUMBERS = ("double precision", "real", "numeric", "bigint", "integer", "smallint")
 _ALLOWED: Mapping[str, tuple[str, ...]] = {
@@ -79,6 +80,16 @@ def check_text_search(connection: psycopg.Connection[Any], name: str) -> None:
         raise InputError(
             f'the database has no text search configuration "{name}". {did_you_mean(wanted, known)}'
         )
+
+
+def versions(connection: psycopg.Connection[Any]) -> tuple[str, str]:
+    """Return the versions of the server and of pgvector."""
+    found = connection.execute(
+        "SELECT split_part(current_setting('server_version'), ' ', 1), extversion "
+        "FROM pg_extension WHERE extname = 'vector'"
+    ).fetchone()
+    assert found is not None  # or the connection would not know vectors
+    return found[0], found[1]
 
 
 def count_rows(

@@ -10,6 +10,7 @@ early, requests for one store alone follow. A question that this does not comple
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import httpx
 
 __all__ = ["SoatEngine"]
+
+_log = logging.getLogger(__name__)
 
 _PATH = "/api/v1/knowledge/search"
 _NO_FLOOR = -1.0  # no cosine is below it; a field left out would mean the deployment's own floor
@@ -154,8 +157,10 @@ class SoatEngine(HttpEngine):
             )
         return below
 
-    def _answer(self, query: Query, settings: Settings, store: Store | None = None) -> Answer:
-        answer = super()._answer(query, settings, store)
+    def _answer(
+        self, query: Query, settings: Settings, store: Store | None = None, *, keep: bool = True
+    ) -> Answer:
+        answer = super()._answer(query, settings, store, keep=keep)
         scope = _stores(query, settings, None)
         strange = next((row for row in answer.rows if scope and row.store not in scope), None)
         if strange is not None:
@@ -189,6 +194,8 @@ class SoatEngine(HttpEngine):
 
     def _judge(self, query: Query, reason: str | None) -> None:
         """Note whether a question can be replayed."""
+        if reason is not None:
+            _log.warning("query %r cannot be replayed: %s", query.query_id, reason)
         with self._lock:
             self._missing[query.query_id] = reason
 

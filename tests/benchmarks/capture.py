@@ -22,8 +22,8 @@ import numpy as np
 from sweeper.capture import capture
 from sweeper.corpus import STORES, Corpus, Entry
 from sweeper.embedders import HashEmbedder
-from sweeper.engines.postgres import PostgresEngine, Scratch
-from sweeper.engines.postgres_sql import Hnsw
+from sweeper.engines.postgres import PostgresEngine
+from sweeper.engines.postgres_source import Hnsw, Scratch
 from sweeper.golden import GoldenSet, Query
 from sweeper.poolfile import read_pool, write_pool
 

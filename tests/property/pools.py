@@ -86,6 +86,7 @@ def settings_for(draw: st.DrawFn, pool: Pool) -> Settings:
         limit=limit,
         depth=depth,
         weights={channel: draw(WEIGHTS) for channel in pool.channels},
+        stores=draw(st.sampled_from(["all", "all", "document", "memory"])),
     )
 
 

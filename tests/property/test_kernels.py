@@ -26,7 +26,7 @@ def assert_equal_counts(pool: Pool, golden: GoldenSet, choices: list[Settings]) 
     """Compare bin counts, which decide every figure, and the figures themselves."""
     from sweeper.kernels import count_features
 
-    replay = Replay(pool, golden, compiled=False)
+    replay = Replay(pool, golden, compiled=False).of(choices[0])
     layout = replay.layout(choices[0].effective_depth)
     evaluator = Evaluator(replay.judgments, METRICS, max(item.limit for item in choices))
     numpy_counts = evaluator.count(replay.positions(choices))
@@ -43,7 +43,7 @@ def test_compiled_figures_of_unrelated_settings_equal_numpys(data: st.DataObject
     pool, golden = data.draw(pools())
     depth = data.draw(st.integers(1, pool.depth))
     choices = [
-        data.draw(settings_for(pool)).with_values({"depth": depth})
+        data.draw(settings_for(pool)).with_values({"depth": depth, "stores": "all"})
         for _ in range(data.draw(st.integers(1, 5)))
     ]
     assert_equal_counts(pool, golden, choices)
