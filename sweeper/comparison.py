@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,6 @@ from sweeper.compare import Difference, compare_values
 from sweeper.errors import InputError
 from sweeper.golden import OVERALL, Key
 from sweeper.pools import FloatArray
-from sweeper.ranking import RankedRow, rank
 from sweeper.results import Results
 
 __all__ = ["Comparison", "Moved", "Side", "compare_trials", "compare_with_baseline"]
@@ -32,12 +32,9 @@ class Side:
     def address(self) -> str:
         return f"{self.results.address}#{self.trial}"
 
-    def rows(self, query_id: str) -> list[RankedRow]:
-        """Return the trial's ranking of one question."""
-        settings = self.results.settings[self.trial]
-        pool = self.results.replay.of(settings).pool
-        candidates = pool.candidates(pool.query_ids.index(query_id))
-        return rank(candidates, settings, channels=pool.channels)
+    def returned(self, query_id: str) -> list[Key]:
+        """Return the key at every position of the trial's answer to one question."""
+        return self.results.returned(self.trial, query_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,10 @@ def _changed(one: Results, other: Results) -> tuple[str, ...]:
         if one.manifest[name]["digest"] != other.manifest[name]["digest"]:
             found.append(f"the {'golden set' if name == 'golden' else name} changed")
     engines = [
-        without_corpus(item.manifest["spec"]["engine"], item.manifest["corpus"]["digest"])
+        without_corpus(
+            item.manifest["pool"]["provenance"].get("fingerprint"),
+            item.manifest["corpus"]["digest"],
+        )
         for item in (one, other)
     ]
     if engines[0] != engines[1]:
@@ -225,21 +225,17 @@ def _moved(baseline: Side, challenger: Side, ids: Sequence[str]) -> tuple[Moved,
 
 def _explained(item: Moved, baseline: Side, challenger: Side) -> Moved:
     """Add which keys stand before the answer now and did not before."""
-    was = _ahead(baseline.rows(item.query_id), item.expected)
-    now = _ahead(challenger.rows(item.query_id), item.expected)
+    was = _ahead(baseline.returned(item.query_id), item.expected)
+    now = _ahead(challenger.returned(item.query_id), item.expected)
     overtook = tuple(key for key in now if key not in set(was))
     return Moved(
         item.query_id, item.slice, item.text, item.expected, item.before, item.after, overtook
     )
 
 
-def _ahead(rows: Sequence[RankedRow], expected: tuple[Key, ...]) -> list[Key]:
-    found: list[Key] = []
-    for row in rows:
-        if row.key in expected:
-            break
-        found.append(row.key)
-    return list(dict.fromkeys(found))
+def _ahead(keys: Sequence[Key], expected: tuple[Key, ...]) -> list[Key]:
+    ahead = itertools.takewhile(lambda key: key not in expected, keys)
+    return list(dict.fromkeys(ahead))
 
 
 def _reciprocal(position: int) -> float:

@@ -114,8 +114,9 @@ def engine_block(file: ConfigFile, captured: Mapping[str, Value]) -> EngineBlock
     if not captured:
         return file.engine
     data = file.engine.model_dump(mode="json", exclude_unset=True)
+    defaults = _dumped(file.engine)
     for name, value in captured.items():
-        _put(data, name.removeprefix(CAPTURE_PREFIX).split("."), _raw(file, name, value))
+        _put(data, defaults, _steps_of(name), _raw(file, name, value))
     adapter: TypeAdapter[EngineBlock] = TypeAdapter(EngineBlock)
     return adapter.validate_python(data)
 
@@ -151,6 +152,8 @@ class _SpaceReader:
         also = self._list(name, raw["also"], (*location, "also")) if "also" in raw else ()
         numbers = self._numbers(name, raw, location)
         if isinstance(numbers, Span):
+            if name.startswith(CAPTURE_PREFIX):
+                self._problems.at(location, "each value is a capture: give step, n, or a list.")
             del self.choices[name]
             self.spans[name] = Span(numbers.low, numbers.high, numbers.log, numbers.integer, also)
         else:
@@ -415,12 +418,13 @@ def _at(data: Any, steps: Sequence[str]) -> Any:
     return data
 
 
-def _put(data: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+def _put(data: dict[str, Any], defaults: Any, steps: Sequence[str], value: Any) -> None:
+    """Set a key; a block above it that the file leaves out begins as it is by default."""
     for step in steps[:-1]:
-        child = data.get(step)
-        if not isinstance(child, dict):
-            child = data[step] = {}
-        data = child
+        defaults = defaults.get(step) if isinstance(defaults, dict) else None
+        if not isinstance(data.get(step), dict):
+            data[step] = dict(defaults) if isinstance(defaults, dict) else {}
+        data = data[step]
     data[steps[-1]] = value
 
 

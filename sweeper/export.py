@@ -7,18 +7,16 @@ file is the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sweeper.errors import InputError
 from sweeper.formats import golden_text
 from sweeper.formats.qrels import qrels_text
 from sweeper.formats.trec import encode_id, run_text, trec_id_problem
-from sweeper.formats.values import counted, listed, quoted
+from sweeper.formats.values import counted, quoted
 from sweeper.golden import GoldenSet, Key, Query, QueryId
-from sweeper.ranking import rank
 from sweeper.results import Results
-from sweeper.store import read_journal
 
 __all__ = ["Exported", "export_golden", "export_qrels", "export_run"]
 
@@ -69,7 +67,7 @@ def export_run(
     tag = tag or f"{results.manifest['name']}-{results.settings[number].trial_id}"
     if trec_id_problem(tag) is not None:
         raise InputError(f"the tag {quoted(tag)} cannot stand in a TREC run. Use no white space.")
-    returned = dict(_returned(results, number))
+    returned = {q: results.returned(number, q) for q in results.golden.query_ids}
     distinct = {query_id: tuple(dict.fromkeys(keys)) for query_id, keys in returned.items()}
     written = _with_trec_ids(distinct, encode_ids)
     notes = []
@@ -120,33 +118,6 @@ def export_qrels(golden: GoldenSet, *, encode_ids: bool = False) -> Exported:
 def export_golden(golden: GoldenSet) -> Exported:
     """Return a golden set as JSONL."""
     return Exported(golden_text(golden))
-
-
-def _returned(results: Results, number: int) -> Iterator[tuple[QueryId, list[Key]]]:
-    """Yield each question with the key at every raw position under one trial."""
-    settings = results.settings[number]
-    if not results.pool_files:
-        yield from _answered(results, settings.trial_id)
-        return
-    pool = results.replay.of(settings).pool
-    place = {query_id: query for query, query_id in enumerate(pool.query_ids)}
-    for query_id in results.golden.query_ids:
-        rows = rank(pool.candidates(place[query_id]), settings, channels=pool.channels)
-        yield query_id, [row.key for row in rows]
-
-
-def _answered(results: Results, trial_id: str) -> Iterator[tuple[QueryId, list[Key]]]:
-    """Yield what an engine without candidates answered to each question."""
-    path = results.folder / "answers.jsonl"
-    answers = {r["query"]: r["keys"] for r in read_journal(path) if r["trial"] == trial_id}
-    missing = [query_id for query_id in results.golden.query_ids if query_id not in answers]
-    if missing:
-        raise InputError(
-            f"{results.address}: trial {trial_id} has no answer to "
-            f"{counted(len(missing), 'question')}: {listed(missing)}. Run the sweep again."
-        )
-    for query_id in results.golden.query_ids:
-        yield query_id, list(answers[query_id])
 
 
 def _with_trec_ids(

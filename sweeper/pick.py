@@ -61,7 +61,9 @@ class Answer:
     figures
         Figure address to (current, this) for objectives and constraints.
     ties
-        The first objective's lowest and highest value under other orders of tied rows.
+        The first objective's lowest and highest value under other orders of tied rows; ``None``
+        where the engine shows no candidates, and then nothing is known of plateaus, flips and
+        ageing either.
     interval
         Of the first objective's gain over the current setting; ``None`` for a metric that is no
         share.
@@ -80,13 +82,13 @@ class Answer:
         within the horizon, and which; ``None`` if it holds.
     known_days
         Days up to which every day is known; between them and the horizon scores underflow, and only
-        the horizon itself was replayed.
+        the horizon itself was replayed. ``None`` without candidates.
     """
 
     trial: int
     settings: Settings
     figures: Mapping[str, tuple[float, float]]
-    ties: tuple[float, float]
+    ties: tuple[float, float] | None
     interval: Interval95 | None
     p_value: float
     score: Tally
@@ -95,7 +97,7 @@ class Answer:
     flips: Mapping[str, Flip]
     fails_after_days: float | None
     fails: str | None
-    known_days: float
+    known_days: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,8 +256,8 @@ def _widest(
     results: Results, equals: Sequence[int], preference: Sequence[tuple[float, ...]]
 ) -> int | None:
     """Return the trial with the widest plateau along the half-life among equals."""
-    if len(equals) < 2:
-        return equals[0] if equals else None
+    if len(equals) < 2 or not results.replayable:
+        return min(equals, key=lambda n: preference[n]) if equals else None
     # Trials that differ in the half-life alone stand on one curve.
     curves: dict[str, list[int]] = {}
     for trial in equals[:_EQUALS_EXAMINED]:
@@ -298,16 +300,22 @@ class _Describer:
         addresses += [item.address for item in self.constraints]
         figures = {a: self.scores.figure(a) for a in addresses}
         gain = self.scores.gain(first, self.current)[trial]
-        settings = self._refined(trial)
-        margins = {name: self._margins(settings, name) for name in _REFINED}
-        bounds = tie_bounds(results.replay, settings, results.metrics)
-        place = _place(bounds.groups, results, first.address)
-        fails, known_days = self._fails(settings)
+        settings, ties = results.settings[trial], None
+        margins: dict[str, Margins] = {}
+        fails: tuple[float, str] | None = None
+        known_days = None
+        if results.replayable:
+            settings = self._refined(trial)
+            margins = {name: self._margins(settings, name) for name in _REFINED}
+            bounds = tie_bounds(results.replay, settings, results.metrics)
+            place = _place(bounds.groups, results, first.address)
+            ties = (float(bounds.lowest[place]), float(bounds.highest[place]))
+            fails, known_days = self._fails(settings)
         return Answer(
             trial=trial,
             settings=settings,
             figures={a: (float(f[self.current]), float(f[trial])) for a, f in figures.items()},
-            ties=(float(bounds.lowest[place]), float(bounds.highest[place])),
+            ties=ties,
             interval=self._interval(gain),
             p_value=float(self.choice.test.p_value[trial]),
             score=tallies(results, [trial])[0],

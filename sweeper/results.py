@@ -21,14 +21,15 @@ from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.errors import InputError, did_you_mean
 from sweeper.formats import read_golden
 from sweeper.frames import per_query_table
-from sweeper.golden import GoldenSet
+from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.knobs import Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
+from sweeper.ranking import rank
 from sweeper.recommend import Scores, distances, pareto_front, scores_of
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
-from sweeper.store import MANIFEST, past_sweeps, read_manifest
+from sweeper.store import ANSWERS, MANIFEST, past_sweeps, read_journal, read_manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
@@ -236,7 +237,7 @@ class Results:
     def scores(self, trials: Sequence[int] | None = None) -> Scores:
         """Return each question's value of every metric, for some trials or all."""
         numbers = list(range(len(self.trials))) if trials is None else list(trials)
-        if self.pool_files:
+        if self.replayable:
             return scores_of(self.replay, [self.settings[n] for n in numbers], self.metrics)
         judgments = Judgments(self.golden)
         kept = self._table("per_query").set_index("trial_id")
@@ -277,6 +278,11 @@ class Results:
             for name, facts in pools.items()
             if facts["file"]
         }
+
+    @property
+    def replayable(self) -> bool:
+        """Whether candidates were captured, so that settings beyond the trials can be shown."""
+        return bool(self.pool_files)
 
     @property
     def _pools_folder(self) -> Path:
@@ -322,6 +328,33 @@ class Results:
                 "asked can be shown. Add the setting to the space (or arms) and run the sweep."
             )
         return Replay(pools if len(pools) > 1 else next(iter(pools.values())), self.golden)
+
+    def returned(self, trial: int, query_id: QueryId) -> list[Key]:
+        """Return the key at every raw position of one trial's answer to one question, best first.
+
+        Raises
+        ------
+        InputError
+            If the engine was asked and gave no answer, or the candidates are gone.
+        """
+        settings = self.settings[trial]
+        if self.replayable:
+            pool = self.replay.of(settings).pool
+            candidates = pool.candidates(pool.query_ids.index(query_id))
+            return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+        answer = self._answers.get((settings.trial_id, query_id))
+        if answer is None:
+            raise InputError(
+                f"{self.address}: trial {trial} has no answer to question {query_id!r}. Run the "
+                "sweep again."
+            )
+        return answer
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, QueryId], list[Key]]:
+        """What an engine without candidates answered, by trial id and question."""
+        records = read_journal(self.folder / ANSWERS)
+        return {(r["trial"], r["query"]): list(r["keys"]) for r in records if "query" in r}
 
     def pareto(self, objectives: Mapping[str, str] | None = None) -> pd.DataFrame:
         """Return the trials that no other beats in every objective, best first objective first.

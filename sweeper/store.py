@@ -25,6 +25,7 @@ from sweeper.errors import EngineError, InputError, StorageError, SweeperError
 from sweeper.files import write_atomically
 
 __all__ = [
+    "ANSWERS",
     "MANIFEST",
     "Journal",
     "Lock",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
+ANSWERS = "answers.jsonl"
+"""The journal of what an engine without candidates answered; it is kept."""
 MANIFEST_VERSION = 1
 
 

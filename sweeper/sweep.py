@@ -40,7 +40,7 @@ from sweeper.results import Results, load
 from sweeper.runs import Judgments, Positions
 from sweeper.samplers import Known, Planner, Sampler, make_sampler
 from sweeper.spaces import Trial
-from sweeper.store import Journal, Lock, write_manifest
+from sweeper.store import ANSWERS, Journal, Lock, write_manifest
 
 __all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
 
@@ -321,7 +321,7 @@ class _Work:
         owner = f"{self.config.name}/{self.folder.name}"
         if not self.opened.black_box:
             return _Replayed(self.opened, self.fanout, owner, self.progress)
-        answers = Journal(self.folder / "answers.jsonl", {"spec": spec_hash(self.opened.spec)})
+        answers = Journal(self.folder / ANSWERS, {"spec": spec_hash(self.opened.spec)})
         stack.callback(answers.close)
         return LiveSearch(
             self.opened.engine,

@@ -17,7 +17,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-__all__ = ["FaultyServer", "Seen"]
+__all__ = [
+    "FaultyServer",
+    "Seen",
+    "answer",
+    "cut_off",
+    "late",
+    "redirect",
+    "status",
+    "text",
+]
 
 Fault = Callable[["Seen"], Response | Awaitable[Response]]
 
@@ -78,13 +87,13 @@ def text(content: str, media_type: str = "application/json", code: int = 200) ->
     return lambda seen: Response(content, code, media_type=media_type)
 
 
+def cut_off(seen: Seen) -> Response:
+    """Promise more than comes."""
+    return Response('{"data": ', 200, {"Content-Length": "100"}, "application/json")
+
+
 def answer(content: Any) -> Fault:
     return lambda seen: JSONResponse(content)
-
-
-def echo(seen: Seen) -> Response:
-    """Repeat the credentials that came, as careless servers do."""
-    return JSONResponse({"error": "unknown", "headers": seen.headers}, 400)
 
 
 def redirect(to: str, code: int = 307) -> Fault:

@@ -58,8 +58,8 @@ def test_moved_questions_stand_greatest_change_first_with_what_overtook_them(
     assert gains == sorted(gains, reverse=True)
     assert all(item.before != item.after for item in found.moved)
     for item in found.moved:
-        rows = trial(small, recency_half_life_days=7).rows(item.query_id)
-        ahead = [row.key for row in rows[: item.after - 1 if item.after else len(rows)]]
+        keys = trial(small, recency_half_life_days=7).returned(item.query_id)
+        ahead = keys[: item.after - 1 if item.after else len(keys)]
         assert set(item.overtook) <= set(ahead)
         if item.after > item.before > 0:
             assert item.overtook, "somebody must have passed"

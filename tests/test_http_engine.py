@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from sweeper.http_blocks import HttpBlock
 from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR
 from sweeper.ranking import rank
-from tests.faulty_server import FaultyServer, answer, late, redirect, status, text
+from tests.faulty_server import FaultyServer, answer, cut_off, late, redirect, status, text
 from tests.serving import Serving
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -194,6 +195,48 @@ def test_a_missing_credential_is_named_by_its_variable(
     assert site.server.seen == []
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "which TOKEN_FILE names, cannot be read (FileNotFoundError)"),
+        ("\n", "is empty; it must hold the token"),
+        ("schlüssel", "holds a character that no header may have"),
+    ],
+)
+def test_a_token_file_that_is_no_use_is_named(
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: str | None,
+    words: str,
+) -> None:
+    if content is not None:
+        (tmp_path / "token").write_text(content, "utf-8")
+    monkeypatch.setenv("TOKEN_FILE", str(tmp_path / "token"))
+    with pytest.raises(InputError) as caught:
+        site.search(auth={"kind": "bearer", "token_file_env": "TOKEN_FILE"})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["httpx", "stamina", "jmespath"])
+def test_a_missing_extra_is_named(
+    site: Site, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=r'pip install "sweeper\[http\]"'):
+        site.engine()
+
+
+def test_a_value_that_is_missing_inside_a_longer_text_is_an_error(site: Site) -> None:
+    message = site.failure(body={"q": "{query} site:{filter.site}"})
+    assert "needs a value for {filter.site} inside a longer text" in message
+
+
+def test_a_knob_cannot_stand_inside_a_text(site: Site) -> None:
+    with pytest.raises(InputError, match=r'engine\.knobs\.rrf_k: "q\.k" cannot be set'):
+        site.search(knobs={"rrf_k": "q.k"})
+
+
 def test_never_more_requests_are_under_way_than_allowed(site: Site) -> None:
     under_way, most = 0, 0
     lock = threading.Lock()
@@ -254,6 +297,24 @@ def test_a_server_that_repeats_its_first_page_is_found_out(site: Site) -> None:
         engine.search(question(), Settings(limit=20))
 
 
+def test_a_cursor_that_does_not_move_is_found_out(site: Site) -> None:
+    row = {"id": "d1"}
+    site.server.script = [
+        answer({"data": {"items": [row | {"n": n}]}, "next": "x"}) for n in (1, 2)
+    ]
+    body = {"q": "{query}", "cursor": "{cursor}"}
+    message = site.failure(body=body, pagination={"kind": "cursor", "size": 1, "next": "next"})
+    assert "the same cursor again" in message
+
+
+def test_pages_end_where_one_is_empty(site: Site) -> None:
+    site.server.rows = site.server.rows[:20]
+    body = {"q": "{query}", "size": "{page_size}", "offset": "{offset}"}
+    with site.engine(body=body, knobs={}, pagination={"kind": "offset", "size": 10}) as engine:
+        assert len(engine.search(question(), Settings(limit=50))) == 20
+    assert len(site.server.seen) == 3
+
+
 # What comes back
 
 
@@ -290,6 +351,26 @@ def test_a_row_without_an_id_is_named_with_its_keys(site: Site) -> None:
     assert "row 1 has no id at `uuid`; it has the keys id, kind, score" in message
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"data": {"items": {"a": 1}}}, 'no list but {"a": 1} at `data.items`'),
+        ({"data": {"items": ["d1"]}}, 'row 1 is no object but "d1"'),
+        ({}, "it is an empty object"),
+        ([1], "it is [1]"),
+        ({"data": {"items": [{"id": {"x": 1}}]}}, 'no id but {"x": 1} at `id`'),
+        ({"data": {"items": [{"id": ""}]}}, 'no id but "" at `id`'),
+    ],
+)
+def test_an_answer_of_another_shape_is_described(site: Site, content: Any, words: str) -> None:
+    site.server.script = [answer(content)]
+    assert words in site.failure()
+
+
+def test_an_expression_that_does_not_apply_is_named(site: Site) -> None:
+    assert "`length(next)` (engine.id) fails on" in site.failure(id="length(next)")
+
+
 def test_an_item_twice_is_an_error_and_a_key_twice_is_not(site: Site) -> None:
     site.server.rows = [{"id": "a", "chunk": "a@0"}, {"id": "a", "chunk": "a@1"}]
     assert site.search(item="chunk") == ["a", "a"]
@@ -316,6 +397,7 @@ def test_a_score_that_is_no_number_is_an_error(site: Site, value: Any) -> None:
         (text('{"data": {"items": [{"id": "d'), "no JSON"),
         (text('{"data": {"items": [{"id": "d1", "score": NaN}]}}'), "no number"),
         (late(0.6), "read timeout"),
+        (cut_off, "broken off"),
     ],
 )
 def test_a_passing_fault_is_survived_and_counted(site: Site, fault: Any, kind: str) -> None:
@@ -359,6 +441,23 @@ def test_the_wish_of_a_busy_server_is_kept_up_to_the_longest_pause(site: Site) -
     first, second, third = (seen.at for seen in site.server.seen)
     assert 0.2 <= second - first < 30
     assert 0.1 <= third - second < 30
+
+
+def test_the_wish_of_a_busy_server_may_be_a_date(site: Site) -> None:
+    past = "Wed, 21 Oct 2015 07:28:00 GMT"
+    site.server.script = [status(503, Retry_After=past), status(503, Retry_After="soon")]
+    assert len(site.search()) == 10
+
+
+def test_what_needs_credentials_says_so(site: Site) -> None:
+    site.server.script = [status(401)]
+    assert "Credentials are needed: name them under auth." in site.failure()
+
+
+def test_redirects_in_a_circle_end(site: Site) -> None:
+    site.server.script = [redirect("/moved")] * 20
+    assert "more than 5 redirects" in site.failure(follow_redirects=True)
+    assert len(site.server.seen) == 6
 
 
 def test_a_server_that_is_away_for_a_while_is_waited_for() -> None:
@@ -408,6 +507,34 @@ def test_a_redirect_to_another_host_is_never_followed(site: Site, code: int) -> 
         message = site.failure(follow_redirects=True)
         assert f"redirects to {other.url}/search, which is not followed" in message
         assert elsewhere.seen == []
+
+
+def test_an_address_that_nothing_can_be_sent_to_is_an_error(site: Site) -> None:
+    assert "Mend it in the config." in site.failure(url="http://127.0.0.1 b/search")
+
+
+def test_half_a_character_among_parameters_is_an_error(site: Site) -> None:
+    query = Query("q1", "s", "half \ud83d", ())
+    with pytest.raises(EngineError, match="a parameter is no text"):
+        site.search(query, method="GET", body=None, params={"q": "{query}"})
+
+
+def test_half_a_character_in_a_body_is_sent(site: Site) -> None:
+    assert len(site.search(Query("q1", "s", "half \ud83d", ()))) == 10
+
+
+def test_a_connection_that_takes_too_long_is_named_with_its_limit(site: Site) -> None:
+    import httpx
+
+    def never(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectTimeout("late", request=request)
+
+    block = site.block(timeouts={"connect": 1.5})
+    with (
+        HttpEngine(block, as_of=NOW, transport=httpx.MockTransport(never)) as engine,
+        pytest.raises(EngineError, match=r"no connection within 1\.5 s after 3 attempts"),
+    ):
+        engine.search(question(), Settings())
 
 
 def test_retries_are_logged_without_more_than_address_and_reason(
@@ -635,6 +762,7 @@ def test_a_config_opens_the_engine(site: Site, tmp_path: Path) -> None:
         ("auth: {kind: bearer}", "give either token_env or token_file_env."),
         ("auth: {kind: basic, token_env: A}", "user_env belongs to kind basic"),
         ("auth: {kind: bearer, token: abc}", "unknown key."),
+        ("method: GET", "a GET has no body."),
         ("values: {vector: cosine}", "values belong to channels"),
         ("pagination: {kind: page, size: 10}", '"{page}"'),
         ("pagination: {kind: cursor, size: 10}", "next belongs to kind cursor"),
@@ -650,6 +778,25 @@ def test_a_wrong_key_is_named_with_its_line(tmp_path: Path, line: str, words: st
     assert "live.yaml:" in message
     assert "engine" in message
     assert "abc" not in message.replace("Bearer", "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"id": None, "ids": {"document": "id"}}, "ids needs source_type"),
+        ({"channels": {"a": "b"}, "values": {"c": "d"}}, "values names c, which is not among"),
+        ({"body": {"x": 1}}, "the question is sent nowhere"),
+        ({"url": "ftp://x"}, "must be an http(s) address"),
+        ({"url": "http://x:port"}, "is no address"),
+        ({"body": {"q": "{query}", "in": [{"password": "p"}]}}, '"password" looks like a secret'),
+    ],
+)
+def test_fields_that_do_not_go_together_are_refused(
+    site: Site, fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        site.block(**fields)
+    assert words in str(caught.value)
 
 
 def test_a_password_in_the_address_is_refused_without_repeating_it(tmp_path: Path) -> None:

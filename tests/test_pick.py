@@ -83,6 +83,7 @@ def test_the_interval_holds_the_gain_and_the_ties_hold_the_figure(bundled: Resul
     before, after = answer.figures["freshness.mrr"]
     assert answer.interval is not None
     assert answer.interval.low <= after - before <= answer.interval.high
+    assert answer.ties is not None
     assert answer.ties[0] <= after <= answer.ties[1]
 
 

@@ -539,6 +539,18 @@ def test_a_schema_of_ours_is_gone_after_close(server: BundledServer, db: Db) -> 
     assert db.execute(wanted).fetchone() == (0,)
 
 
+@pytest.mark.parametrize("entries", [(), CORPUS.entries[:1], CORPUS.entries[1:2]])
+def test_a_store_may_be_empty(server: BundledServer, entries: tuple[Entry, ...]) -> None:
+    with scratch(server, Corpus(entries)) as engine:
+        [found] = engine.candidates([query("pump")], 10)
+        assert set(found.rows) == {(c, s) for c in engine.channels for s in STORES}
+        stores = {s for (_, s), rows in found.rows.items() if rows}
+        assert stores == {entry.store for entry in entries}
+        assert len(engine.search(query("pump"), Settings())) == sum(
+            len(found.rows["vector", s]) for s in STORES
+        )
+
+
 def test_a_load_that_fails_leaves_nothing_and_may_be_asked_again(
     server: BundledServer, db: Db
 ) -> None:
@@ -639,6 +651,17 @@ def test_an_owner_that_forgets_its_server_stops_it_at_exit() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.split("'")[1]).parent not in leftovers()
+
+
+def test_a_temporary_folder_with_too_long_a_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("x" * 90)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(InputError, match="too long for a socket in it"):
+        BundledServer()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_server_that_lives_is_not_reaped(server: BundledServer) -> None:

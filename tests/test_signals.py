@@ -157,6 +157,20 @@ def test_lexical_rows_of_two_stores_cannot_be_merged_by_their_ranks_alone() -> N
     assert reason == "the order of lexical rows between the stores is unknown from rank 2 on"
 
 
+def test_values_that_merge_otherwise_than_the_ranks_are_declared() -> None:
+    rows = [row("m", "memory", vector=1), row("d", "document", vector=2)]
+    _, reason = put_together(
+        "q",
+        Answer(rows, 10),
+        channels=(VECTOR,),
+        valued=(VECTOR,),
+        depth=5,
+        ask_store=lambda store: None,
+    )
+    assert reason is not None
+    assert reason.startswith("the vector ranks order equal or unlike values")
+
+
 def test_a_store_is_asked_only_where_that_can_help() -> None:
     site = Site(1, 30, 10, 100)
     put_together("q", site.ask(), channels=CHANNELS, valued=(VECTOR,), depth=5, ask_store=site.ask)

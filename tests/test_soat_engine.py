@@ -322,6 +322,20 @@ def test_paths_of_the_config_and_of_a_question_are_narrowed_to_both(site: Site) 
     assert [body["document_paths"] for body in site.soat.asked] == [["/a/1"], ["/a/"]]
 
 
+def test_tags_of_the_config_and_of_a_question_must_agree(site: Site) -> None:
+    with site.engine(tags={"lang": "en"}) as engine:
+        engine.search(question("tide", filter={"lang": "en"}), Settings())
+        with pytest.raises(InputError, match=r"engine\.tags wants lang: en"):
+            engine.search(question("tide", filter={"lang": "fr"}), Settings())
+    assert [body["tags"] for body in site.soat.asked] == [{"lang": "en"}]
+
+
+def test_a_question_and_settings_cannot_want_different_stores(site: Site) -> None:
+    query = question("tide", filter={"store": "document"})
+    with site.engine() as engine, pytest.raises(InputError, match="nothing is in both"):
+        engine.search(query, replace(Settings(), stores="memory"))
+
+
 def test_more_rows_than_the_server_gives_are_refused(site: Site) -> None:
     with site.engine() as engine:
         with pytest.raises(InputError, match="at most 100 rows"):

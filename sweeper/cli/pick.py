@@ -278,8 +278,12 @@ def _sentences(answer: Pick, item: Answer) -> list[str]:
     if item.interval is not None:
         low, high, method = item.interval.low, item.interval.high, item.interval.method
         lines.append(f"gain in {first}: 95% from {low:+.4f} to {high:+.4f} ({method}).")
-    low, high = item.ties
-    if low < high:
+    if item.ties is None:
+        lines.append(
+            "the engine shows no candidates: nothing is known of ties, plateaus and ageing content."
+        )
+    elif item.ties[0] < item.ties[1]:
+        low, high = item.ties
         lines.append(f"other orders of tied rows give {first} from {low:.4f} to {high:.4f}.")
     else:
         lines.append(f"ties: no order of tied rows changes {first}.")
@@ -299,6 +303,8 @@ def _sentences(answer: Pick, item: Answer) -> list[str]:
             text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
         lines.append(text + ".")
     known, horizon = item.known_days, answer.horizon_days
+    if known is None:
+        return lines
     if item.fails_after_days is None and known >= horizon:
         lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
     elif item.fails_after_days is None:
@@ -349,7 +355,7 @@ def _document(found: Results, answer: Pick) -> dict[str, object]:
             "figures": {
                 a: {"current": before, "this": after} for a, (before, after) in item.figures.items()
             },
-            "ties": {"lowest": item.ties[0], "highest": item.ties[1]},
+            "ties": item.ties and {"lowest": item.ties[0], "highest": item.ties[1]},
             "interval": item.interval,
             "p_value": item.p_value,
             "questions": item.score,

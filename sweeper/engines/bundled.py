@@ -15,6 +15,7 @@ user may not enter the folders that hold the binaries, these are opened to be re
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -44,6 +45,7 @@ _PREFIX = "sweeper-postgres-"
 _UNPRIVILEGED = "nobody"
 _PORT = 5432  # only names the socket file
 _START_SECONDS = 60
+_LONGEST_SOCKET = 103  # bytes of its path on macOS; Linux has four more
 _LOG_LINES = 5  # of the server's log that a message repeats
 
 # Nothing here needs to survive a crash, and one question is one process: questions run side by
@@ -77,7 +79,8 @@ class BundledServer:
     Raises
     ------
     InputError
-        If the extra ``postgres`` is not installed, or the system has no Unix sockets.
+        If the extra ``postgres`` is not installed, the system has no Unix sockets, or its temporary
+        folder has too long a name for one.
     EngineError
         If the server does not start; the end of its log says why.
     """
@@ -86,7 +89,7 @@ class BundledServer:
         binaries = _binaries()
         reap()
         self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        lock = FileLock(self._root / "lock")
+        lock = _lock(self._root)
         lock.acquire()
         data = self._root / "data"
         # Also at interpreter exit, and never in a fork: the server is its parent's.
@@ -108,6 +111,7 @@ class BundledServer:
         self._finalize()
 
 
+@functools.cache
 def bundled_versions() -> tuple[str, str]:
     """Return the versions of the server and of pgvector, without starting anything.
 
@@ -130,17 +134,21 @@ def reap() -> int:
     """Stop the servers of owners that were killed and remove their files; return how many."""
     n_reaped = 0
     for root in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        # Without ``data`` its owner is still taking the lock.
-        if not (root / "data").is_dir() or root.stat().st_uid != os.geteuid():
-            continue
-        lock = FileLock(root / "lock")
+        lock = _lock(root)
         try:
+            # Without ``data`` its owner is still taking the lock.
+            if root.stat().st_uid != os.geteuid() or not (root / "data").is_dir():
+                continue
             lock.acquire(timeout=0)
-        except (Timeout, OSError):
+        except (Timeout, OSError):  # its owner lives, or has just removed it
             continue
         _discard(root, lock, _binaries(), os.getpid())
         n_reaped += 1
     return n_reaped
+
+
+def _lock(root: Path) -> FileLock:
+    return FileLock(root / "lock", thread_local=False)  # any thread may stop the server
 
 
 def _binaries() -> Path:
@@ -163,6 +171,11 @@ def _binaries() -> Path:
 
 
 def _start(data: Path, binaries: Path) -> None:
+    if len(os.fsencode(_socket(data))) > _LONGEST_SOCKET:
+        raise InputError(
+            f"{data.parent.parent}: the name of this temporary folder is too long for a socket in "
+            "it. Set TMPDIR to a shorter one, such as /tmp."
+        )
     if os.geteuid() == 0:
         _open_to_the_unprivileged(data.parent, binaries)
     data.mkdir(mode=0o700)
@@ -247,15 +260,17 @@ def _discard(root: Path, lock: FileLock, binaries: Path, owner: int) -> None:
             _run([binaries / "pg_ctl", "stop", "-m", "immediate", "-w", "-D", data])
     shutil.rmtree(root, ignore_errors=True)
     lock.release()
-    # The lock file may have been written again by its release.
-    shutil.rmtree(root, ignore_errors=True)
 
 
 def _answers(data: Path) -> bool:
     """Return whether a server listens in a folder: its process number alone may be another's."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
-            probe.connect(str(data / f".s.PGSQL.{_PORT}"))
+            probe.connect(str(_socket(data)))
         except OSError:
             return False
     return True
+
+
+def _socket(data: Path) -> Path:
+    return data / f".s.PGSQL.{_PORT}"

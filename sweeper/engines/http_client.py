@@ -194,17 +194,17 @@ class JsonClient:
     def _send(self, request: Mapping[str, Any]) -> httpx.Response:
         httpx, _ = import_http()
         body = request["body"]
-        sent = self._client.build_request(
-            self._method,
-            self._url,
-            params=request["params"] or None,
-            # ASCII, so that no text can fail to be encoded.
-            content=None if body is None else json.dumps(body).encode(),
-            headers=request["headers"],
-        )
         timeouts = self._connection.timeouts
         failure: Failure
         try:
+            sent = self._client.build_request(
+                self._method,
+                self._url,
+                params=request["params"] or None,
+                # ASCII, so that no text can fail to be encoded.
+                content=None if body is None else json.dumps(body).encode(),
+                headers=request["headers"],
+            )
             return self._redirected(self._client.send(sent))
         except httpx.ConnectTimeout:
             failure = Passing(
@@ -230,7 +230,9 @@ class JsonClient:
                 "Look into the server's log.",
             )
         except httpx.InvalidURL as error:
-            failure = Failure("bad address", f"is no address ({error})", "Mend it in the config.")
+            failure = Failure("bad address", f"no address ({error})", "Mend it in the config.")
+        except UnicodeEncodeError as error:
+            failure = Failure("bad text", f"a parameter is no text ({error})", "Mend the question.")
         raise failure
 
     def _redirected(self, answer: httpx.Response) -> httpx.Response:

@@ -191,5 +191,6 @@ def _know_vectors(connection: Connection) -> None:
         register_vector(connection)
     except psycopg.ProgrammingError:
         raise InputError(
-            "the database has no pgvector. Install it there: CREATE EXTENSION vector."
+            "the database has no pgvector, or not in the search_path. Install it there: "
+            "CREATE EXTENSION vector."
         ) from None
