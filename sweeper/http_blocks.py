@@ -297,6 +297,8 @@ def checked_address(url: str, remedy: str) -> str:
         secret = parts.username is not None or parts.password is not None
     except ValueError:
         raise ValueError("is no address.") from None
+    if not url.isprintable() or " " in url:
+        raise ValueError("is no address: it holds a space or a control character.")
     if secret or parts.query or parts.fragment:
         raise ValueError(f"may hold no user, password, query or fragment: {remedy}")
     if parts.scheme not in {"http", "https"} or not host:

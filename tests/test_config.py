@@ -644,3 +644,145 @@ def test_an_integer_that_is_too_large_is_refused_with_the_largest(
 ) -> None:
     (found,) = refusals(folder, f"current: {{{key}: 1{'0' * 21}}}\n")
     assert f"current.{key}: must be at most {most}, got 1{'0' * 21}." in found
+
+
+# --- spaces, arms and samplers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        ("{low: 0.1, high: 0.5, step: 0.1}", (0.1, 0.2, 0.3, 0.4, 0.5)),
+        ("{low: 0, high: 0.3, step: 0.1, also: [none]}", (0, 0.1, 0.2, 0.3, None)),
+        ("{low: 0, high: 1, n: 4}", (0, 0.333333, 0.666667, 1)),
+        ("{values: [none, 0.2]}", (None, 0.2)),
+        ("0.3", (0.3,)),
+    ],
+)
+def test_a_range_is_what_a_person_means_by_it(
+    folder: Path, written: str, values: tuple[float | None, ...]
+) -> None:
+    config = load(folder, f"space:\n  min_similarity: {written}\n")
+    assert config.space.choices["min_similarity"] == values
+
+
+def test_a_logarithmic_range_has_exact_ends_and_typeable_points(folder: Path) -> None:
+    config = load(
+        folder,
+        "space:\n"
+        "  recency_half_life_days: {low: 7, high: 7000, n: 4, log: true, also: [off]}\n"
+        "  rrf_k: {low: 1, high: 100, n: 3, log: true}\n",
+    )
+    assert config.space.choices["recency_half_life_days"] == (7, 70, 700, 7000, 0)
+    assert config.space.choices["rrf_k"] == (1, 10, 100)
+
+
+def test_a_condition_is_read_with_its_knob(folder: Path) -> None:
+    config = load(
+        folder,
+        "space:\n"
+        "  recency_half_life_days: [off, 30]\n"
+        '  rrf_k: {values: [5, 60], when: {recency_half_life_days: "> 0"}}\n'
+        "  min_similarity: {low: 0, high: 0.2, step: 0.1, when: {rrf_k: 5}}\n",
+    )
+    assert config.space.size == 1 + 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("rest", "start"),
+    [
+        ("space:\n  rrf_k: {low: 5}\n", "demo.yaml:7: space.rrf_k: high is missing."),
+        ("space:\n  rrf_k: {low: 9, high: 5, step: 1}\n", "demo.yaml:7: space.rrf_k: low must not"),
+        (
+            "space:\n  min_similarity: {low: 0, high: 0.5, step: 0.2}\n",
+            "demo.yaml:7: space.min_similarity.high: is not reached in steps of 0.2: 0.4 comes "
+            "before it and 0.6 after.",
+        ),
+        ("space:\n  rrf_k: {low: 1, high: 9, step: 0}\n", "demo.yaml:7: space.rrf_k.step: must be"),
+        (
+            "space:\n  rrf_k: {low: 1, high: 9, step: 2, n: 3}\n",
+            "demo.yaml:7: space.rrf_k: step an",
+        ),
+        (
+            "space:\n  rrf_k: {low: 1, high: 9, n: 0}\n",
+            "demo.yaml:7: space.rrf_k.n: must be a count",
+        ),
+        ("space:\n  rrf_k: {low: a, high: 9}\n", "demo.yaml:7: space.rrf_k.low: must be a number"),
+        (
+            "space:\n  rrf_k: {low: 0, high: 9}\n",
+            "demo.yaml:7: space.rrf_k.low: must be an integer",
+        ),
+        (
+            "space:\n  rrf_k: {low: 1, high: 9, stp: 2}\n",
+            "demo.yaml:7: space.rrf_k.stp: unknown key",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], n: 3}\n",
+            "demo.yaml:7: space.rrf_k: values and n exclude",
+        ),
+        ("space:\n  rrf_k: {low: 1, high: 9}\n", "demo.yaml:7: space.rrf_k: has no end of values"),
+        (
+            "space:\n  min_similarity: {low: 0, high: 1, n: 3, log: true}\n",
+            "demo.yaml:7: space.min_similarity.low: must be above 0 where log is true.",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], when: 3}\n",
+            "demo.yaml:7: space.rrf_k.when: must be a map",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], when: {limit: 5}}\n",
+            "demo.yaml:7: space.rrf_k.when.limit: limit is not in the space",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], when: {rrf_k: 5}}\n",
+            "demo.yaml:7: space.rrf_k.when.rrf_k: a knob cannot depend on itself.",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], when: {limt: 5}}\n",
+            'demo.yaml:7: space.rrf_k.when.limt: unknown knob. Did you mean "limit"?',
+        ),
+        (
+            'space:\n  rrf_k: {values: [1], when: {limit: "> 5 or so"}}\n',
+            "demo.yaml:7: space.rrf_k.when.limit: must be such as",
+        ),
+        (
+            "space:\n  rrf_k: {values: [1], when: {limit: 5}}\n"
+            "  limit: {values: [5], when: {rrf_k: 1}}\n",
+            "demo.yaml:6: space: conditions go round in a circle",
+        ),
+        ("arms:\n  a: {rrf_k: [1, 2]}\n", "demo.yaml:7: arms.a.rrf_k: must be one value"),
+        ("arms:\n  a: {rrf: 1}\n", "demo.yaml:7: arms.a.rrf: unknown knob"),
+        (
+            "arms:\n  a: {stores: both}\n",
+            "demo.yaml:7: arms.a.stores: must be all, document or mem",
+        ),
+        ("sampler: {kind: tpe}\n", "demo.yaml:6: sampler: tpe needs n_trials"),
+        ("sampler: {n_trials: 5}\n", "demo.yaml:6: sampler.n_trials: a grid tries every"),
+        ("sampler: {kind: tpe, n_trials: 5}\n", "demo.yaml:1: space: is empty, so tpe has"),
+        ("sampler: {kind: bayes}\n", "demo.yaml:6: sampler.kind: must be 'grid', 'random'"),
+        (
+            "space: {rrf_k: [1, 2]}\nsampler: {kind: random, n_trials: 2, warm_start: x}\n",
+            "demo.yaml:7: sampler.warm_start: random is not told figures.",
+        ),
+        (
+            "current: {engine.lexical.match: all}\n",
+            "demo.yaml:6: current.engine.lexical.match: belongs in the engine's block",
+        ),
+    ],
+)
+def test_a_mistake_in_a_space_is_reported_with_its_line(
+    folder: Path, rest: str, start: str
+) -> None:
+    assert refusals(folder, rest)[0].startswith(start)
+
+
+def test_spelling_out_a_default_is_the_same_sweep(folder: Path) -> None:
+    plain = load(folder).spec()
+    assert load(folder, "limit: 10\nsampler: {kind: grid}\nspace: {}\n").spec() == plain
+
+
+def test_the_depth_is_the_deepest_of_spans_arms_and_lists(folder: Path) -> None:
+    sampler = "sampler: {kind: random, n_trials: 3}\n"
+    assert load(folder, f"space: {{limit: {{low: 5, high: 40}}}}\n{sampler}").depth == 40
+    assert load(folder, f"space: {{depth: {{low: 5, high: 70}}}}\n{sampler}").depth == 70
+    assert load(folder, "arms: {deep: {depth: 90}}\n").depth == 90

@@ -509,8 +509,10 @@ def test_a_redirect_to_another_host_is_never_followed(site: Site, code: int) -> 
         assert elsewhere.seen == []
 
 
-def test_an_address_that_nothing_can_be_sent_to_is_an_error(site: Site) -> None:
-    assert "Mend it in the config." in site.failure(url="http://127.0.0.1 b/search")
+def test_a_question_too_long_for_an_address_is_an_error(site: Site) -> None:
+    query = Query("q1", "s", "long " * 20_000, ())
+    with pytest.raises(EngineError, match="a long question fits into a body only"):
+        site.search(query, method="GET", body=None, params={"q": "{query}"})
 
 
 def test_half_a_character_among_parameters_is_an_error(site: Site) -> None:
@@ -788,6 +790,7 @@ def test_a_wrong_key_is_named_with_its_line(tmp_path: Path, line: str, words: st
         ({"body": {"x": 1}}, "the question is sent nowhere"),
         ({"url": "ftp://x"}, "must be an http(s) address"),
         ({"url": "http://x:port"}, "is no address"),
+        ({"url": "http://x y/search"}, "holds a space"),
         ({"body": {"q": "{query}", "in": [{"password": "p"}]}}, '"password" looks like a secret'),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from tests.projects import CONFIG, assert_same_frames, leftovers, shell, sweeps,
 BIG = CONFIG.replace("rrf_k: [1, 20]", f"rrf_k: {list(range(1, 201))}")
 SLOWED = """
 import sys
-from sweeper import sweep
-sweep._CHUNK_TRIAL_QUERIES = 600  # many small steps, so that kills fall between them
+from sweeper import fanout
+fanout._CHUNK_TRIAL_QUERIES = 600  # many small steps, so that kills fall between them
 from sweeper.cli import main
 main()
 """
@@ -91,6 +92,42 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(
     assert again.returncode == 0, said
     assert_same_frames(whole, sweeps(results)[0])
     assert leftovers(results) == []
+
+
+def test_ctrl_c_twice_stops_at_once_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    config = write_project(tmp_path)
+    results = tmp_path / "results"
+    process = shell("run", config, "--no-plots", "--results", results, code=ENDLESS)
+    deadline = time.monotonic() + 60
+    while not list(results.glob("*/*/journal.jsonl")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)  # it finishes what runs, which here takes for ever
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    again = shell("run", config, "--no-plots", "--results", results)
+    _, said = again.communicate(timeout=120)
+    assert again.returncode == 0, said
+
+
+ENDLESS = """
+import time
+from sweeper import fanout
+replayed = fanout._replayed
+def endless(*arguments):
+    time.sleep(600)
+    return replayed(*arguments)
+fanout._replayed = endless
+from sweeper.cli import main
+main()
+"""
 
 
 def test_of_two_equal_commands_at_once_one_is_refused(tmp_path: Path) -> None:

@@ -460,7 +460,7 @@ def test_vectors_of_another_length_are_an_engine_error(
 ) -> None:
     with (
         existing(server, chunks(db, schema), embedder=HashEmbedder(16)) as engine,
-        pytest.raises(EngineError, match="different vector dimensions"),
+        pytest.raises(EngineError, match=r"different vector dimensions .* must be the one"),
     ):
         engine.candidates([query("pump")], 5)
 
@@ -528,6 +528,29 @@ def test_a_connection_lost_between_questions_is_replaced(server: BundledServer, 
             "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
         assert engine.search(query("pump"), Settings()) == before
+
+
+def test_a_server_that_restarts_is_waited_for() -> None:
+    own = BundledServer()
+    try:
+        with scratch(own) as engine:
+            before = engine.search(query("pump"), Settings())
+            data = own.conninfo.split("'")[1]
+            restart = [
+                "pg_ctl",
+                "restart",
+                "-w",
+                "-m",
+                "immediate",
+                "-D",
+                data,
+                "-l",
+                f"{data}/log",
+            ]
+            bundled._run([bundled._binaries() / restart[0], *restart[1:]])
+            assert engine.search(query("pump"), Settings()) == before
+    finally:
+        own.stop()
 
 
 def test_a_schema_of_ours_is_gone_after_close(server: BundledServer, db: Db) -> None:
@@ -662,6 +685,15 @@ def test_a_temporary_folder_with_too_long_a_name_is_refused(
     with pytest.raises(InputError, match="too long for a socket in it"):
         BundledServer()
     assert list(folder.iterdir()) == []
+
+
+def test_root_needs_a_user_to_run_the_server_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(bundled, "_UNPRIVILEGED", "nobody-of-this-name")
+    before = leftovers()
+    with pytest.raises(InputError, match="no user nobody-of-this-name to run it as"):
+        BundledServer()
+    assert leftovers() <= before
 
 
 def test_a_server_that_lives_is_not_reaped(server: BundledServer) -> None:

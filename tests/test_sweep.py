@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ from tests.projects import (
     write_rows,
 )
 
+FULL = bool(os.environ.get("SWEEPER_FULL"))
 NO_AS_OF = CONFIG.replace("as_of: 2026-11-01T00:00:00Z\n", "")
 
 
@@ -613,3 +615,45 @@ def test_a_part_that_changed_in_the_config_and_in_its_content_is_named_once(
     write_rows(config.path.parent / "other.jsonl", QUESTIONS[:5])
     notes = run(changed(config, "golden=other.jsonl"), root).notes
     assert any(text.endswith(f"changed since {first}: golden.") for text in notes)
+
+
+# --- what a kill leaves ---------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_journal_cut_anywhere_in_its_last_4_kilobytes_loses_at_most_the_torn_record(
+    config: Config, root: Path
+) -> None:
+    many = changed(config, f"space.rrf_k={list(range(1, 16))}")
+    straight = run(many, root / "straight").results.folder
+    interrupted_after(many, root / "cut", 120)
+    [journal] = (root / "cut").glob("*/*/journal.jsonl")
+    whole = journal.read_bytes()
+    assert len(whole) > 4096
+    header = json.loads(whole.split(b"\n", 1)[0].split(b" ", 1)[1])
+    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
+    copy = root / "copy.jsonl"
+    for size in range(len(whole) - 4096, len(whole) + 1):
+        copy.write_bytes(whole[:size])
+        found = Journal(copy, header)
+        found.close()
+        complete = sum(end <= size for end in ends) - 1
+        assert len(found.records) == complete, size
+    every = 64 if FULL else 1024
+    for size in range(len(whole) - 4096, len(whole), every):
+        shutil.rmtree(root / "again", ignore_errors=True)
+        shutil.copytree(root / "cut", root / "again")
+        [journal] = (root / "again").glob("*/*/journal.jsonl")
+        journal.write_bytes(whole[:size])
+        resumed = run(many, root / "again")
+        kept = sum(end <= size for end in ends) - 1
+        assert resumed.n_kept == kept
+        assert_same_frames(straight, resumed.results.folder)
+
+
+def test_a_lock_whose_owner_died_is_taken_over_with_a_note(config: Config, root: Path) -> None:
+    interrupted_after(config, root, 0)
+    [folder] = sweeps(root)
+    (folder / ".lock-holder").write_text("process 4194301 on elsewhere")
+    notes = run(config, root).notes
+    assert any("process 4194301 on elsewhere ended in the middle" in text for text in notes)

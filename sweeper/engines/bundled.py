@@ -79,8 +79,8 @@ class BundledServer:
     Raises
     ------
     InputError
-        If the extra ``postgres`` is not installed, the system has no Unix sockets, or its temporary
-        folder has too long a name for one.
+        If the extra ``postgres`` is not installed, the system has no Unix sockets, its temporary
+        folder has too long a name for one, or there is no user to run as.
     EngineError
         If the server does not start; the end of its log says why.
     """
@@ -137,7 +137,7 @@ def reap() -> int:
         lock = _lock(root)
         try:
             # Without ``data`` its owner is still taking the lock.
-            if root.stat().st_uid != os.geteuid() or not (root / "data").is_dir():
+            if root.lstat().st_uid != os.geteuid() or not (root / "data").is_dir():
                 continue
             lock.acquire(timeout=0)
         except (Timeout, OSError):  # its owner lives, or has just removed it
@@ -230,7 +230,7 @@ def _run(command: Sequence[Any], *, cwd: str | Path = "/") -> str:
                 check=False,
                 **_identity(),
             )
-        except (OSError, LookupError, subprocess.TimeoutExpired) as error:
+        except (OSError, subprocess.TimeoutExpired) as error:
             raise EngineError(f"{Path(words[0]).name} could not be run ({error}).") from error
         output.seek(0)
         said = output.read().decode("utf-8", "replace").strip()
@@ -246,7 +246,13 @@ def _identity() -> dict[str, Any]:
         return {}
     import pwd  # there is none where there is no root
 
-    user = pwd.getpwnam(_UNPRIVILEGED)
+    try:
+        user = pwd.getpwnam(_UNPRIVILEGED)
+    except KeyError:
+        raise InputError(
+            f"PostgreSQL refuses to run as root, and this system has no user {_UNPRIVILEGED} to "
+            "run it as. Add that user, or start this as another."
+        ) from None
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 

@@ -162,7 +162,7 @@ class JsonClient:
         """Tell stamina whether to try again, and after how many seconds if the server said so."""
         if not isinstance(error, Passing):
             return False
-        _log.warning("%s %s: %s; trying again", self._method, self._url, error)
+        _log.warning("%s %s: an attempt failed: %s", self._method, self._url, error)
         if error.after is None:
             return True
         retries = self._connection.retries
@@ -230,7 +230,7 @@ class JsonClient:
                 "Look into the server's log.",
             )
         except httpx.InvalidURL as error:
-            failure = Failure("bad address", f"no address ({error})", "Mend it in the config.")
+            failure = Failure("bad address", f"cannot be an address ({error})", _TOO_LONG)
         except UnicodeEncodeError as error:
             failure = Failure("bad text", f"a parameter is no text ({error})", "Mend the question.")
         raise failure
@@ -262,6 +262,7 @@ class JsonClient:
 
 
 _UNREACHABLE = "Check the address, and that the server runs."
+_TOO_LONG = "Mend the address in the config; a long question fits into a body only."
 _UNTRUSTED = "For a certificate of a private authority, give its PEM file as ca_file."
 
 
@@ -281,6 +282,11 @@ def import_http() -> tuple[Any, Any]:
             f"an engine over HTTP needs an extra that cannot be imported ({error}). "
             'Install it: pip install "sweeper[http]".'
         ) from error
+    log = logging.getLogger("stamina")
+    if not log.handlers:
+        # It names every retry, as this module does with the reason. Without a handler anywhere
+        # Python would print that name alone to stderr.
+        log.addHandler(logging.NullHandler())
     return httpx, stamina
 
 

@@ -174,7 +174,10 @@ class Connections:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         text = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-        return text.rstrip(".") + "."
+        text = text.rstrip(".") + "."
+        if "vector dimensions" in text:
+            text += " The embedder must be the one that made the vectors in the table."
+        return text
 
 
 def _configure(connection: Connection) -> None:
