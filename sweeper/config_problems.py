@@ -12,7 +12,7 @@ from sweeper.config_file import ConfigFile
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.yaml_text import YamlDocument
 
-__all__ = ["Located", "Location", "dotted"]
+__all__ = ["Located", "Location", "blocks_of", "dotted"]
 
 Location: TypeAlias = tuple[str | int, ...]
 
@@ -125,14 +125,14 @@ def _below(models: Sequence[type[BaseModel]], step: str | int) -> list[type[Base
     if isinstance(step, int):
         return list(models)
     fields = [model.model_fields[step] for model in models if step in model.model_fields]
-    return [block for field in fields for block in _blocks(field.annotation)]
+    return [block for field in fields for block in blocks_of(field.annotation)]
 
 
-def _blocks(annotation: Any) -> list[type[BaseModel]]:
-    """Return the blocks that a type mentions."""
+def blocks_of(annotation: Any) -> list[type[BaseModel]]:
+    """Return the blocks that a type mentions: those that may stand where the type stands."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [block for part in get_args(annotation) for block in _blocks(part)]
+    return [block for part in get_args(annotation) for block in blocks_of(part)]
 
 
 def _kinds(models: Sequence[type[BaseModel]]) -> list[str]:

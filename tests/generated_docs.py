@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from sweeper import config_file as config_module
-from sweeper import engine_blocks
+from sweeper import config_problems, engine_blocks
 from sweeper.cli import app
 from sweeper.config import MAX_TRIALS, load_config
 from sweeper.constraints import parse_constraint
@@ -88,31 +88,42 @@ def table(
 
 # --- docs/config.md -------------------------------------------------------------------------------
 
-_BLOCKS: tuple[tuple[str, str, type[BaseModel]], ...] = (
-    ("Top level", "", config_module.ConfigFile),
-    ("Data files", "golden, engine.corpus", engine_blocks.SourceBlock),
-    ("Engine", "engine", engine_blocks.EmbeddedBlock),
-    ("Embedder: hash", "engine.embedder", engine_blocks.HashBlock),
-    (
-        "Embedder: sentence-transformers",
-        "engine.embedder",
-        engine_blocks.SentenceTransformersBlock,
-    ),
-    ("Embedder: openai", "engine.embedder", engine_blocks.OpenAIBlock),
-    ("Embedder: precomputed", "engine.embedder", engine_blocks.PrecomputedBlock),
-    ("Lexical channel", "engine.lexical", engine_blocks.LexicalBlock),
-    ("Chunking", "engine.chunking", engine_blocks.ChunkingBlock),
-    ("Sampler", "sampler", config_module.SamplerBlock),
-    ("Plots", "plots[]", config_module.PlotBlock),
-    ("Printed table", "table", config_module.TableBlock),
-)
+
+def _blocks() -> dict[type[BaseModel], tuple[str, str]]:
+    """Return every block of a config with its title and where it stands, in reading order."""
+    found: dict[type[BaseModel], tuple[str, str]] = {
+        config_module.ConfigFile: ("Top level", ""),
+        engine_blocks.GoldenBlock: ("Golden set", "golden"),
+        engine_blocks.SourceBlock: ("Data files", "engine.corpus"),
+    }
+    waiting: list[tuple[type[BaseModel], str]] = [(config_module.ConfigFile, "")]
+    for model, place in waiting:
+        for name, field in model.model_fields.items():
+            blocks = config_problems.blocks_of(field.annotation)
+            several = sum(map(_is_one_kind, blocks)) > 1
+            for block in blocks:
+                here = f"{place}.{name}" if place else name
+                if get_origin(field.annotation) is list:
+                    here += "[]"
+                if block in found:
+                    continue
+                title = name.replace("_", " ").capitalize()
+                if several:
+                    title += f": {get_args(block.model_fields['kind'].annotation)[0]}"
+                elif any(title == other for other, _ in found.values()):
+                    title += f" of {place.rpartition('.')[2]}"
+                found[block] = (title, here)
+                waiting.append((block, here))
+    return found
+
 
 # What a type alone would say badly.
 _TYPES = {
     ("ConfigFile", "limit"): KNOBS["limit"].domain,
     ("ConfigFile", "depth"): KNOBS["depth"].domain,
     ("ConfigFile", "current"): "mapping of [knob](#knobs) to value",
-    ("ConfigFile", "space"): "mapping of [knob](#knobs) to a value or a list",
+    ("ConfigFile", "space"): "mapping of [knob](#knobs) to [values](#values-of-a-knob)",
+    ("ConfigFile", "arms"): "mapping of name to a mapping of [knob](#knobs) to value",
     ("ConfigFile", "objectives"): "mapping of [figure](#figures) to `maximize` or `minimize`",
     ("ConfigFile", "metrics"): "list of [metrics](#metrics)",
     ("ConfigFile", "constraints"): "list of [constraints](#constraints)",
@@ -134,17 +145,51 @@ example with comments.
 _CONFIG_KNOBS = """
 ## Knobs
 
-The keys of `current` and `space`. A knob that a config names nowhere has its default. A knob that
-`space` names is tried at each of its values; every combination is one trial, and at most {most:,}
-are accepted. Values are decimals as typed: 0.1 is 0.1 in every file and id. Two spellings of one
-value (`0` and `off`, `0.10` and `0.1`) are one trial.
+The keys of `current`, `space` and each arm. A knob that a config names nowhere has its default. A
+knob that `space` names is tried at each of its values; every combination is one trial, and at most
+{most:,} are accepted without a budget. Values are decimals as typed: 0.1 is 0.1 in every file and
+id. Two spellings of one value (`0` and `off`, `0.10` and `0.1`) are one trial.
 
 {table}
 What each knob does is in [semantics.md](semantics.md#one-search). A channel weight may also be
-written as a block: `weights: {{vector: 2, lexical: 1}}`.
+written as a block: `weights: {{vector: 2, lexical: 1}}`. `stores` scopes the search: candidates of
+another store take no rank.
 
-The current setting is always evaluated, inside the space or not, and so is the line of the printed
-table's knob through it.
+Any key of the engine's block is a knob too, with `engine.` before it: `engine.lexical.match`,
+`engine.chunking`, `engine.embedder.dimensions`. Each of its values is captured once. Today's value
+is the one in the engine's block.
+
+The current setting is always evaluated, inside the space or not, and so are the arms and the line
+of the printed table's knob through the current setting. Settings that rank every question as
+another one does (a floor where the vector channel is off, a half-life where documents alone are
+searched) are recognised and not tried twice; the run says so.
+
+## Values of a knob
+
+```yaml
+space:
+  rrf_k: {{low: 10, high: 100, step: 10}}            # 10, 20, ... 100; high must be reached
+  min_similarity: {{low: 0, high: 0.3, step: 0.1, also: [none]}}
+  recency_half_life_days: {{low: 7, high: 3650, n: 9, log: true, also: [off]}}
+  weights.vector: {{low: 0.25, high: 4, log: true}}  # drawn by a sampler; a grid needs step or n
+  limit: {{values: [5, 10], when: {{rrf_k: "< 50"}}}}  # elsewhere the limit is today's
+```
+
+| key | meaning |
+| --- | --- |
+| `low`, `high` | both are included |
+| `step` | distance, as a decimal: three steps of 0.1 from 0 are 0.3 |
+| `n` | how many values; those between the ends have at most six digits |
+| `log` | equal ratios instead of equal distances |
+| `also` | further values, such as `off` or `none` |
+| `values` | a list, where the knob has a condition |
+| `when` | other knob to a condition: `"> 0"`, `"!= none"`, a value; else the knob is as today |
+
+A sampler spends a budget of `n_trials` settings in place of every combination. `random` and `qmc`
+draw all of them at once. `tpe` and `nsga2` are told the objectives and constraints after each
+batch. Ties between trials go to the one nearest to today's setting, then to the lower number.
+Results depend on the seed, never on the number of workers. Which to take:
+[methods.md](methods.md#samplers).
 """
 
 _CONFIG_METRICS = """
@@ -215,7 +260,7 @@ folder without the extension, and front matter may give `title`, `updated_at`, `
 def config_page() -> str:
     """Return ``docs/config.md``."""
     parts = [_NOTICE, _CONFIG_TOP]
-    for title, place, model in _BLOCKS:
+    for model, (title, place) in _blocks().items():
         where = f"`{place}`. " if place else ""
         parts.append(f"\n## {title}\n\n{where}{_one_line(model.__doc__ or '')}\n\n")
         rows = [_field_row(model, name) for name in model.model_fields]
@@ -275,20 +320,19 @@ def _type_text(kind: Any) -> str:
         return ", ".join(f"`{part}`" for part in parts)
     if origin in (Union, types.UnionType):
         wanted = [part for part in parts if part is not type(None)]
-        if all(isinstance(part, type) and issubclass(part, BaseModel) for part in wanted):
+        if all(_is_block(part) and _is_one_kind(part) for part in wanted):
             return "a block: " + ", ".join(_kind_of(part) for part in wanted)
-        names = ["[block](#data-files)" if _is_block(part) else _type_text(part) for part in wanted]
-        return " or ".join(names)
+        return " or ".join(_type_text(part) for part in wanted)
     if origin is list:
         return f"list of {_type_text(parts[0])}"
+    if kind is Any:
+        return "anything"
     if origin is dict:
         return f"mapping of {_type_text(parts[0])} to {_type_text(parts[1])}"
     if hasattr(kind, "__metadata__"):
         return _type_text(parts[0])
     if _is_block(kind):
-        titles = {model: title for title, _, model in _BLOCKS}
-        anchor = titles[kind].lower().replace(":", "").replace(" ", "-")
-        return f"[block](#{anchor})"
+        return f"[block](#{_anchor(kind)})"
     raise TypeError(f"no words for {kind}")
 
 
@@ -296,9 +340,20 @@ def _is_block(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
+def _is_one_kind(model: type[BaseModel]) -> bool:
+    """Return whether a block is one of several that its `kind` tells apart."""
+    field = model.model_fields.get("kind")
+    return field is not None and len(get_args(field.annotation)) == 1
+
+
 def _kind_of(model: type[BaseModel]) -> str:
     [name] = get_args(model.model_fields["kind"].annotation)
-    return f"[`{name}`](#embedder-{name})"
+    return f"[`{name}`](#{_anchor(model)})"
+
+
+def _anchor(model: type[BaseModel]) -> str:
+    title, _ = _blocks()[model]
+    return title.lower().replace(":", "").replace(" ", "-")
 
 
 def _default_text(field: Any) -> str:

@@ -688,7 +688,7 @@ def test_a_temporary_folder_with_too_long_a_name_is_refused(
 
 
 def test_root_needs_a_user_to_run_the_server_as(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundled.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(bundled, "_UNPRIVILEGED", "nobody-of-this-name")
     before = leftovers()
     with pytest.raises(InputError, match="no user nobody-of-this-name to run it as"):

@@ -83,7 +83,7 @@ FAULTS: dict[str, Any] = {
     "row": repeats_in_a_row,
     "keys": repeats_as_json,
     "redirect": lambda seen: redirect(f"/{quote(credentials(seen))}")(seen),
-    "late": late(0.5),
+    "late": late(0.8),
     "busy": status(500),
 }
 
@@ -122,7 +122,7 @@ def test_no_failure_repeats_the_credentials(
             "id": "id",
             "auth": AUTHS[auth],
             "retries": QUICK,
-            "timeouts": {"read": 0.1},
+            "timeouts": {"read": 0.3},
             "follow_redirects": False,
         }
     )

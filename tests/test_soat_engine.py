@@ -322,6 +322,14 @@ def test_paths_of_the_config_and_of_a_question_are_narrowed_to_both(site: Site) 
     assert [body["document_paths"] for body in site.soat.asked] == [["/a/1"], ["/a/"]]
 
 
+def test_the_scope_of_the_config_is_sent_as_it_stands(site: Site) -> None:
+    scope = {"project_id": "p{1}", "memory_store_ids": ["s"], "document_paths": ["/{a}/"]}
+    with site.engine(**scope) as engine:
+        engine.search(question("tide"), Settings())
+    [body] = site.soat.asked
+    assert {name: body[name] for name in scope} == scope
+
+
 def test_tags_of_the_config_and_of_a_question_must_agree(site: Site) -> None:
     with site.engine(tags={"lang": "en"}) as engine:
         engine.search(question("tide", filter={"lang": "en"}), Settings())

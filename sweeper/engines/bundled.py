@@ -48,8 +48,8 @@ _START_SECONDS = 60
 _LONGEST_SOCKET = 103  # bytes of its path on macOS; Linux has four more
 _LOG_LINES = 5  # of the server's log that a message repeats
 
-# Nothing here needs to survive a crash, and one question is one process: questions run side by
-# side. The mmap'ed segments spare a container's small /dev/shm.
+# Nothing here needs to survive a crash of the machine (of the server, it does), and one question is
+# one process: questions run side by side. The mmap'ed segments spare a container's small /dev/shm.
 _SETTINGS = f"""
 listen_addresses = ''
 unix_socket_permissions = 0700
@@ -62,7 +62,6 @@ dynamic_shared_memory_type = mmap
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 fsync = off
-synchronous_commit = off
 full_page_writes = off
 wal_level = minimal
 max_wal_senders = 0

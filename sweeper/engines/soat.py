@@ -81,6 +81,8 @@ class SoatEngine(HttpEngine):
     ) -> None:
         super().__init__(_preset(block), as_of=as_of, ca_file=ca_file, transport=transport)
         self._soat = block
+        scope = block.model_dump(include={"project_id", "memory_store_ids", "document_paths"})
+        self._scope = {name: value for name, value in scope.items() if value}
         self._missing: dict[QueryId, str | None] = {}
 
     @property
@@ -123,7 +125,7 @@ class SoatEngine(HttpEngine):
                 "by their tokens: sweep each user's questions with their own token_env."
             )
         unscoped = replace(query, filter={})
-        body = dict(self._requests.make(unscoped, settings, place).body or {})
+        body = {**(self._requests.make(unscoped, settings, place).body or {}), **self._scope}
         tags = dict(self._soat.tags)
         for name, value in query.filter.items():
             if name == "path":
@@ -222,8 +224,6 @@ def _preset(block: SoatBlock) -> HttpBlock:
         "rrf_k": "{rrf_k}",
         "recency_half_life_days": "{recency_half_life_days}",
     }
-    scope = block.model_dump(include={"project_id", "memory_store_ids", "document_paths"})
-    body.update({name: value for name, value in scope.items() if value})
     auth = None
     if block.token_env is not None or block.token_file_env is not None:
         in_file = block.token_file_env is not None

@@ -35,7 +35,7 @@ from sweeper.metrics import parse_metrics
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.replay import Replay
 from sweeper.store import Journal
-from tests.benchmarks import exact, peers
+from tests.benchmarks import asking, exact, peers
 
 METRICS = parse_metrics(["recall@5", "recall@10", "mrr"])
 COMPILED = importlib.util.find_spec("numba") is not None
@@ -301,6 +301,19 @@ def journal_rows(n_rounds: int) -> Iterator[Row]:
     yield cost("keeping one finished trial", 1000 * statistics.median(spent), "ms", 1, 0.1)
 
 
+def asking_rows(n_trials: int) -> Iterator[Row]:
+    """Compare what the parent pays for a trial with Optuna's own loop and storages."""
+    for row in asking.asking_costs(n_trials):
+        told = f"memory {row.memory:.2g}, journal {row.journal:.2g}, SQLite {row.sqlite:.2g} ms"
+        what = f"asking for a trial, {row.kind}, {n_trials} trials"
+        yield Row(what, f"{row.ours:.2g} ms", told, row.ours, "ms", None, None, False)
+    with tempfile.TemporaryDirectory() as folder:
+        write_project(Path(folder))
+        spent = asking.bookkeeping(Path(folder))
+    what = "all but replay, a trial of a random sweep of 2,000"
+    yield Row(what, f"{spent:.2g} ms", "", spent, "ms", None, None, False)
+
+
 def command_rows(n_rounds: int) -> Iterator[Row]:
     """Whole processes: help, and a small sweep whose pool is captured."""
     sweep = [sys.executable, "-m", "sweeper"]
@@ -429,6 +442,7 @@ def main() -> None:
         lambda: growth_rows(2 if options.quick else 3, 3000 if options.quick else 10_000),
         lambda: memory_rows(*((2000, 1000) if options.quick else (10_000, 10_000))),
         lambda: journal_rows(n_rounds),
+        lambda: asking_rows(150 if options.quick else 300),
         lambda: command_rows(n_rounds),
     ]
     if not COMPILED:
