@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     from sweeper.spaces import SearchSpace as SearchSpace
     from sweeper.sweep import Summary as Summary
     from sweeper.sweep import run_sweep as run_sweep
+    from sweeper.verify import Verification as Verification
+    from sweeper.verify import verify_sweep as verify_sweep
 
 # Modules are imported when one of their names is first used, so that `import sweeper` costs little.
 _HOME = {
@@ -138,6 +140,8 @@ _HOME = {
     "export_run": "export",
     "export_qrels": "export",
     "export_golden": "export",
+    "Verification": "verify",
+    "verify_sweep": "verify",
 }
 
 __all__ = sorted(_HOME)

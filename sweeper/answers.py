@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sweeper.causes import Cause, Observation, uncut
+from sweeper.causes import Cause
 from sweeper.engines.base import Engine
 from sweeper.errors import EngineError, InputError, SweeperError
 from sweeper.evaluate import evaluate
+from sweeper.faults import Observation, uncut
 from sweeper.golden import GoldenSet, ItemId, Query, QueryId
 from sweeper.knobs import Settings, Value, knob
 from sweeper.opening import Progress, silent
@@ -135,7 +136,7 @@ class Answers:
         return tuple(self._results.returned(number, query.query_id))
 
     def check(self, name: str, settings: Settings, questions: Sequence[Query]) -> Check:
-        """Compare the answers to some questions under one settings.
+        """Compare the answers to some questions under one settings; those not compared before.
 
         Raises
         ------
@@ -150,8 +151,8 @@ class Answers:
             if self._results.replayable:
                 candidates = self._candidates(settings, query)
                 self.observations.append(Observation(query.query_id, settings, candidates, live))
-        differences = [self._difference(settings, query) for query in questions]
-        return Check(name, settings, len(questions), tuple(one for one in differences if one))
+        differences = [self._difference(settings, query) for query in new]
+        return Check(name, settings, len(new), tuple(one for one in differences if one))
 
     def probe(
         self,
@@ -201,7 +202,11 @@ class Answers:
             f"question{'s' * (len(asked) > 1)} that replay answers differently. "
             f"It {'ignores' if told else 'is never told'} this knob."
         )
-        n_explained = sum(len(check.differences) for check in checks)
+        n_explained = sum(
+            self._live[own, query.query_id] != self.expected(own, query)
+            for own in pair
+            for query in asked
+        )
         return Probe(checks, Cause("no effect" if told else "not told", text, n_explained, name))
 
     def repeats(self, settings: Settings, questions: Sequence[Query]) -> Repeats:

@@ -5,14 +5,16 @@ Files are written in ``poolfile``; everything after this is arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from sweeper.engines.base import Engine
+from sweeper.engines.base import Engine, PartlyShown
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, Query
-from sweeper.pools import Pool, QueryCandidates
+from sweeper.pools import Candidate, Pool, QueryCandidates
+from sweeper.store import Journal
 
 __all__ = ["capture"]
 
@@ -26,6 +28,7 @@ def capture(
     depth: int,
     progress: Callable[[int, int], None] | None = None,
     batch_size: int = 256,
+    kept: Journal | None = None,
 ) -> Pool:
     """Ask an engine for the best rows of every query.
 
@@ -41,12 +44,15 @@ def capture(
         Called with the number of queries done and of all, first with 0.
     batch_size
         Queries asked at a time.
+    kept
+        Answers are kept here as they arrive, and those in it already are not asked again.
 
     Returns
     -------
     Pool
         Its provenance has ``engine`` (what the engine says of itself), ``fingerprint``, ``as_of``
-        (``None`` if the engine has none) and ``golden`` (the digest of the set).
+        (``None`` if the engine has none), ``golden`` (the digest of the set), and
+        ``live_questions``, with reasons, where the engine does not show all candidates of some.
 
     Raises
     ------
@@ -60,9 +66,27 @@ def capture(
         raise ValueError(f"depth must be at least 1, got {depth}")
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-    answers = _ask_all(golden.queries, engine, depth, progress or _ignore, batch_size)
+    records = {} if kept is None else {str(r["query"]): r for r in kept.records}
+    incomplete = {name: str(r["reason"]) for name, r in records.items() if r["reason"]}
+
+    def answers() -> Iterator[QueryCandidates]:
+        told = progress or _ignore
+        told(0, len(golden))
+        for start in range(0, len(golden), batch_size):
+            batch = golden.queries[start : start + batch_size]
+            asked = [query for query in batch if query.query_id not in records]
+            found = {a.query_id: a for a in (_ask(asked, engine, depth) if asked else ())}
+            reasons = engine.incomplete if isinstance(engine, PartlyShown) else {}
+            incomplete.update({name: reasons[name] for name in found if name in reasons})
+            if kept is not None and found:
+                kept.append(_record(found[name], reasons.get(name)) for name in found)
+            for query in batch:
+                name = query.query_id
+                yield found[name] if name in found else _candidates(records[name])
+            told(start + len(batch), len(golden))
+
     try:
-        pool = Pool.from_candidates(answers, channels=engine.channels, depth=depth)
+        pool = Pool.from_candidates(answers(), channels=engine.channels, depth=depth)
     except ValueError as error:
         if getattr(error, "__notes__", None):  # from the engine itself: not ours to reword
             raise
@@ -75,22 +99,35 @@ def capture(
             "fingerprint": engine.fingerprint,
             "as_of": provenance.get("as_of"),
             "golden": golden.digest,
+            **({"live_questions": incomplete} if incomplete else {}),
         },
     )
 
 
-def _ask_all(
-    queries: Sequence[Query],
-    engine: Engine,
-    depth: int,
-    progress: Callable[[int, int], None],
-    batch_size: int,
-) -> Iterator[QueryCandidates]:
-    progress(0, len(queries))
-    for start in range(0, len(queries), batch_size):
-        batch = queries[start : start + batch_size]
-        yield from _ask(batch, engine, depth)
-        progress(start + len(batch), len(queries))
+def _record(answer: QueryCandidates, reason: str | None) -> dict[str, Any]:
+    """Return an answer as JSON."""
+    rows = [
+        [channel, store, [[r.item_id, r.key, r.value, _number(r.age_days)] for r in found]]
+        for (channel, store), found in answer.rows.items()
+    ]
+    return {"query": answer.query_id, "reason": reason, "rows": rows}
+
+
+def _candidates(record: Mapping[str, Any]) -> QueryCandidates:
+    return QueryCandidates(
+        record["query"],
+        {
+            (channel, store): [
+                Candidate(item, key, store, value, math.nan if age is None else age)
+                for item, key, value, age in rows
+            ]
+            for channel, store, rows in record["rows"]
+        },
+    )
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _ask(batch: Sequence[Query], engine: Engine, depth: int) -> list[QueryCandidates]:

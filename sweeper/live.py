@@ -1,4 +1,4 @@
-"""Live search: every setting is asked of an engine that shows no candidates.
+"""Live search: every setting is asked of an engine that shows no candidates, or too few.
 
 Each answer is kept as it arrives, so a sweep that is interrupted asks nothing twice. A question
 that is not answered fails its settings; it is never taken for an empty answer.
@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from sweeper.engines.base import Engine
+from sweeper.engines.base import Engine, PartlyShown
 from sweeper.errors import EngineError, SweeperError
 from sweeper.evaluate import Evaluator
 from sweeper.fanout import Done
 from sweeper.golden import GoldenSet, Key, Query, QueryId
 from sweeper.knobs import Settings
 from sweeper.metrics import Metric
+from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions, Run
 from sweeper.store import Journal
 
-__all__ = ["LiveSearch"]
+__all__ = ["LiveSearch", "PartlyLive"]
 
 _NAMED = 3
 """Unanswered questions that a message names; the others are counted."""
@@ -51,6 +52,7 @@ class LiveSearch:
         *,
         timeout_seconds: float | None = None,
     ) -> None:
+        self._search = engine.search_keys if isinstance(engine, PartlyShown) else engine.search
         self._engine = engine
         self._golden = golden
         self._answers = answers
@@ -160,9 +162,55 @@ class LiveSearch:
         self, query: Query, settings: Settings
     ) -> tuple[QueryId, tuple[Key, ...] | None, str]:
         try:
-            return query.query_id, tuple(self._engine.search(query, settings)), ""
+            return query.query_id, tuple(self._search(query, settings)), ""
         except SweeperError as error:
             return query.query_id, None, str(error)
+
+
+class PartlyLive:
+    """Replays the questions whose candidates were captured and asks the engine the others.
+
+    Parameters
+    ----------
+    replay
+        What was captured, and the golden set.
+    live
+        Asks the questions of which the engine does not show all candidates.
+    """
+
+    def __init__(self, replay: Replay, live: LiveSearch) -> None:
+        self._replay, self._live = replay, live
+        number = {query_id: place for place, query_id in enumerate(replay.judgments.query_ids)}
+        self._asked = np.array([number[q] for q in live.judgments.query_ids], np.intp)
+
+    def run(
+        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
+    ) -> Iterator[Done]:
+        """Yield the figures of each settings, in order; see :meth:`LiveSearch.run`."""
+        for done in self._live.run(settings, metrics, stop):
+            if done.value is None:
+                yield done
+                continue
+            positions = self.positions(done.settings)
+            deepest = max(1, int(positions.position.max(initial=0)))
+            evaluator = Evaluator(self._replay.judgments, metrics, deepest)
+            yield done._replace(value=evaluator.figures(positions).value)
+
+    def positions(self, settings: Sequence[Settings]) -> Positions:
+        """Return the positions of expected keys: of some questions replayed, of others answered."""
+        judgments = self._replay.judgments
+        parts = []
+        for item in settings:
+            replayed = self._replay.positions([item])
+            answered = Run(self._live.answers(item)).positions(judgments)
+            kept = ~np.isin(judgments.key_query[replayed.row_key], self._asked)
+            row_key = np.concatenate([replayed.row_key[kept], answered.row_key])
+            position = np.concatenate([replayed.position[0, kept], answered.position[0]])
+            order = np.argsort(row_key, kind="stable")
+            returned = replayed.returned.copy()
+            returned[0, self._asked] = answered.returned[0, self._asked]
+            parts.append(Positions(judgments, row_key[order], position[None, order], returned))
+        return _together(parts)
 
 
 def _together(parts: Sequence[Positions]) -> Positions:

@@ -28,6 +28,7 @@ def manifest_of(opened: OpenSweep, folder: Path) -> dict[str, Any]:
     return {
         "name": config.name,
         "id": folder.name,
+        "config_path": str(config.path),
         "started": datetime.now(UTC).isoformat(timespec="microseconds"),
         "spec_hash": spec_hash(spec),
         "spec": spec,

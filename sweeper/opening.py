@@ -25,7 +25,7 @@ from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings, Value
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.pools import Pool
-from sweeper.store import past_sweeps
+from sweeper.store import Journal, past_sweeps
 
 __all__ = [
     "Capture",
@@ -155,13 +155,23 @@ class OpenSweep:
             with contextlib.suppress(InputError):
                 return read_pool(path), False
         step = f"capture {capture.name}" if capture.name else "capture"
-        pool = ask(
-            self.inputs.golden,
-            capture.engine,
-            depth=self.inputs.config.depth,
-            progress=lambda done, total: progress(step, done, total),
-        )
-        write_pool(path, pool)
+        with contextlib.ExitStack() as stack:
+            kept = None
+            if not capture.shared:  # its answers are dear: keep each, in case of an interruption
+                path.parent.mkdir(parents=True, exist_ok=True)
+                kept = Journal(path.with_suffix(".partial.jsonl"), {"pool": path.stem})
+                stack.callback(kept.close)
+            pool = ask(
+                self.inputs.golden,
+                capture.engine,
+                depth=self.inputs.config.depth,
+                progress=lambda done, total: progress(step, done, total),
+                batch_size=256 if kept is None else 4 * capture.engine.n_threads,
+                kept=kept,
+            )
+            write_pool(path, pool)
+            if kept is not None:
+                kept.remove()
         return pool, True
 
 

@@ -281,8 +281,13 @@ class Results:
 
     @property
     def replayable(self) -> bool:
-        """Whether candidates were captured, so that settings beyond the trials can be shown."""
-        return bool(self.pool_files)
+        """Whether all candidates were captured, so that settings beyond the trials can be shown."""
+        return bool(self.pool_files) and not self.live_questions
+
+    @property
+    def live_questions(self) -> tuple[QueryId, ...]:
+        """Questions of which the engine does not show all candidates: it was asked each setting."""
+        return tuple(self.manifest.get("live_questions", ()))
 
     @property
     def _pools_folder(self) -> Path:
@@ -321,13 +326,21 @@ class Results:
         InputError
             If the engine shows no candidates, or they are gone.
         """
-        pools = {name: self.read_pool(name) for name in self.pool_files}
-        if not pools:
+        if not self.replayable:
+            count = len(self.live_questions)
+            shown = "no candidates"
+            if count:
+                shown = f"too few candidates of {count} question{'s' if count > 1 else ''}"
             raise InputError(
-                f"{self.address}: its engine shows no candidates, so only the settings that it was "
+                f"{self.address}: its engine shows {shown}, so only the settings that it was "
                 "asked can be shown. Add the setting to the space (or arms) and run the sweep."
             )
+        pools = self._pools
         return Replay(pools if len(pools) > 1 else next(iter(pools.values())), self.golden)
+
+    @cached_property
+    def _pools(self) -> dict[str, Pool]:
+        return {name: self.read_pool(name) for name in self.pool_files}
 
     def returned(self, trial: int, query_id: QueryId) -> list[Key]:
         """Return the key at every raw position of one trial's answer to one question, best first.
@@ -338,8 +351,8 @@ class Results:
             If the engine was asked and gave no answer, or the candidates are gone.
         """
         settings = self.settings[trial]
-        if self.replayable:
-            pool = self.replay.of(settings).pool
+        if self.pool_files and query_id not in self.live_questions:
+            pool = self._pools[settings.origin.captured]
             candidates = pool.candidates(pool.query_ids.index(query_id))
             return [row.key for row in rank(candidates, settings, channels=pool.channels)]
         answer = self._answers.get((settings.trial_id, query_id))

@@ -20,6 +20,7 @@ import pandas as pd
 
 from sweeper.audit import audit_ages, audit_knobs
 from sweeper.config import Config
+from sweeper.engines.base import Counted
 from sweeper.errors import IncompleteError, InputError
 from sweeper.evaluate import Evaluator, Figures
 from sweeper.fanout import Done, Fanout
@@ -29,7 +30,7 @@ from sweeper.frames import per_query_table, write_tables
 from sweeper.golden import GoldenSet
 from sweeper.interrupts import Interrupts
 from sweeper.knobs import Settings
-from sweeper.live import LiveSearch
+from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import changes, manifest_of, pool_facts, show_as, status
 from sweeper.metrics import Metric
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
@@ -46,6 +47,9 @@ __all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
 
 _FRONT_KEPT = 50
 """Trials of the front whose per-query rows are stored; any other trial is replayed on demand."""
+
+_NAMED = 5
+"""Questions that a note names."""
 
 _WARM_KEPT = 1000
 """Trials of an earlier sweep that a sampler begins with; the best by the objectives."""
@@ -201,6 +205,12 @@ class _Replayed:
             self._replay = Replay(pools, self._opened.inputs.golden)
         return self._replay
 
+    @property
+    def live_questions(self) -> frozenset[str]:
+        """Questions of which the engine does not show all candidates."""
+        told = (pool.provenance.get("live_questions", {}) for pool in self._pools.values())
+        return frozenset(name for one in told for name in one)
+
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
     ) -> Iterator[Done]:
@@ -214,6 +224,28 @@ class _Replayed:
     def facts(self) -> dict[str, Any]:
         today = self._opened.captures[0].name
         return {"pool": self._facts[today], "pools": dict(self._facts)}
+
+
+class _Mixed:
+    """Replays the questions that can be, and asks the engine the others, setting by setting."""
+
+    def __init__(self, captured: _Replayed, live: LiveSearch) -> None:
+        self._captured, self._live = captured, live
+        self.n_captured = captured.n_captured
+
+    def prepare(self, settings: Sequence[Settings]) -> None:
+        self._captured.prepare(settings)
+
+    def run(
+        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
+    ) -> Iterator[Done]:
+        return PartlyLive(self._captured.replay, self._live).run(settings, metrics, stop)
+
+    def positions(self, settings: Sequence[Settings]) -> Positions:
+        return PartlyLive(self._captured.replay, self._live).positions(settings)
+
+    def facts(self) -> dict[str, Any]:
+        return {**self._captured.facts(), "live_questions": sorted(self._captured.live_questions)}
 
 
 class _Work:
@@ -238,7 +270,26 @@ class _Work:
         return [Failure(trial, str(r["error"])) for trial, r in found if r and "error" in r]
 
     def notes(self) -> list[str]:
-        """Say which settings were recognised as repetitions."""
+        """Say what a reader of the tables should know of how they came about."""
+        return [*self._repetitions(), *self._live_notes()]
+
+    def _live_notes(self) -> list[str]:
+        notes = []
+        live = self.source.facts().get("live_questions", ())
+        if live:
+            named = ", ".join(live[:_NAMED]) + (", ..." if len(live) > _NAMED else "")
+            notes.append(
+                f"the engine does not show all candidates of {len(live)} of "
+                f"{len(self.inputs.golden)} questions; it was asked these under every setting: "
+                f"{named}."
+            )
+        engine = self.opened.engine
+        if isinstance(engine, Counted) and engine.counters.get("requests"):
+            told = [f"{count} {name}" for name, count in engine.counters.items() if count]
+            notes.append(f"the engine was asked: {', '.join(told)}.")
+        return notes
+
+    def _repetitions(self) -> list[str]:
         alike = self.planner.alike
         if not alike:
             return []
@@ -254,7 +305,6 @@ class _Work:
         """Run what the journal lacks and write the tables."""
         with contextlib.ExitStack() as stack:
             self.source = self._source(stack)
-            self.source.prepare([self.config.current])
             journal = Journal(self.folder / "journal.jsonl", self._header())
             stack.callback(journal.close)
             manifest = manifest_of(self.opened, self.folder)
@@ -318,17 +368,24 @@ class _Work:
     # --- running ---------------------------------------------------------------------------------
 
     def _source(self, stack: contextlib.ExitStack) -> _Source:
+        """Return where figures come from, ready for today's setting."""
+        golden = self.inputs.golden
+        if self.opened.black_box:
+            return self._live(stack, golden)
         owner = f"{self.config.name}/{self.folder.name}"
-        if not self.opened.black_box:
-            return _Replayed(self.opened, self.fanout, owner, self.progress)
+        captured = _Replayed(self.opened, self.fanout, owner, self.progress)
+        captured.prepare([self.config.current])
+        missing = captured.live_questions
+        if not missing:
+            return captured
+        asked = GoldenSet(tuple(q for q in golden.queries if q.query_id in missing))
+        return _Mixed(captured, self._live(stack, asked))
+
+    def _live(self, stack: contextlib.ExitStack, golden: GoldenSet) -> LiveSearch:
         answers = Journal(self.folder / ANSWERS, {"spec": spec_hash(self.opened.spec)})
         stack.callback(answers.close)
-        return LiveSearch(
-            self.opened.engine,
-            self.inputs.golden,
-            answers,
-            timeout_seconds=self.fanout.timeout_seconds,
-        )
+        timeout = self.fanout.timeout_seconds
+        return LiveSearch(self.opened.engine, golden, answers, timeout_seconds=timeout)
 
     def _header(self) -> dict[str, Any]:
         """Return what the journal's trials hang on."""
@@ -416,7 +473,7 @@ class _Work:
         """Return per-query rows: of a live sweep all, else of those that are looked at first."""
         trials = self.planner.trials
         done = [t for t in trials if "error" not in self.kept[t.trial_id]]
-        if not self.opened.black_box:
+        if isinstance(self.source, _Replayed):
             front = set(_front(self.config, trials, figures)[:_FRONT_KEPT])
             done = [t for t in done if t.is_current or t.on_line or t.arm or t.number in front]
         tables = [_no_queries(self.inputs.golden, self.judgments, self.config.metrics)]
@@ -576,7 +633,7 @@ def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
 
 
 def _findings(results: Results, config: Config) -> list[str]:
-    if not results.pool_files:
+    if not results.replayable:
         return []
     choices = {name: config.space.values(name) for name in config.space.knobs}
     found = audit_ages(results.pool) + audit_knobs(results.pool, choices)

@@ -36,7 +36,8 @@ class Verification:
     Attributes
     ----------
     checks
-        Today's setting, the chosen ones, then the ends of each swept knob.
+        Today's setting, the chosen ones, then the ends of each swept knob; no question is counted
+        twice under the same settings.
     causes, n_unexplained
         Named faults, and answers that differ for no reason found.
     unproved
@@ -179,7 +180,7 @@ def verify(
         engine=kind,
         replayable=results.replayable,
         seed=seed,
-        checks=tuple(checks),
+        checks=tuple(check for check in checks if check.n_questions),
         repeats=repeats,
         causes=(*idle, *found, *_unsteady(repeats, n_unsteady)),
         n_unexplained=n_unexplained,

@@ -47,6 +47,8 @@ LAYERS: tuple[str, ...] = (
     "constraints",
     "recommend",
     "audit",
+    "faults",
+    "causes",
     # layer 3: edges
     "files",
     "formats.values",
@@ -143,6 +145,8 @@ LAYERS: tuple[str, ...] = (
     "sweep",
     "outlook",
     "gating",
+    "answers",
+    "verify",
     "",  # sweeper/__init__.py: the public names
     # layer 5: the command line, one file per command
     "cli",

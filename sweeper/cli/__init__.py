@@ -30,6 +30,7 @@ from sweeper.cli import (
     plot,
     run,
     show,
+    verify,
 )
 from sweeper.cli.list import list_sweeps
 from sweeper.errors import SweeperError
@@ -47,6 +48,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("pick", pick.pick),
     ("gate", gate.gate),
     ("explain", explain.explain),
+    ("verify", verify.verify),
     ("list", list_sweeps),
     ("cost", cost.cost),
     ("export", exporting.export),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,6 @@ import typer
 
 from sweeper.cli import console
 from sweeper.cli.curve import assigned
-from sweeper.cli.explain import age_text
 from sweeper.cli.run import ResultsFolder, reporting
 from sweeper.errors import InputError, MismatchError, Problem
 
@@ -208,7 +208,7 @@ def _print_rows(rows: Sequence[RankedRow], markdown: bool) -> None:
             console.Column("replay has", "right"),
             console.Column("row"),
             *(console.Column(name) for name in channels),
-            console.Column("age", "right", age_text),
+            console.Column("age", "right", _age),
             console.Column("factor", "right"),
             console.Column("score", "right", console.decimals(6)),
         ),
@@ -228,6 +228,12 @@ def _print_rows(rows: Sequence[RankedRow], markdown: bool) -> None:
         ],
         markdown=markdown,
     )
+
+
+def _age(days: float | None) -> str:
+    if days is None:
+        return "-"
+    return "unknown" if math.isnan(days) else f"{days:.1f} d"
 
 
 def _document(answer: Verification) -> dict[str, object]:

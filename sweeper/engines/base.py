@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from sweeper.golden import ItemId, Query
+from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 
-__all__ = ["Engine"]
+__all__ = ["Counted", "Engine", "PartlyShown"]
 
 
 @runtime_checkable
@@ -67,3 +67,24 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release files and connections."""
+
+
+@runtime_checkable
+class PartlyShown(Engine, Protocol):
+    """An engine that may show too few candidates of some questions: these are searched live."""
+
+    @property
+    def incomplete(self) -> Mapping[QueryId, str]:
+        """Captured questions whose candidates are not all there, each with the reason."""
+
+    def search_keys(self, query: Query, settings: Settings) -> list[Key]:
+        """Return the key at each position of the engine's own final ranking, best first."""
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """An engine that counts what it asked, and what went wrong on the way."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Number of ``requests``, ``retries``, and failures by kind."""

@@ -23,7 +23,7 @@ from sweeper.engines.http_request import Request, RequestMaker
 from sweeper.engines.http_rows import RowReader
 from sweeper.engines.signals import Answer, fusion_fault, put_together
 from sweeper.errors import EngineError, InputError
-from sweeper.golden import ItemId, Query, QueryId
+from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.http_blocks import HttpBlock
 from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
@@ -154,6 +154,16 @@ class HttpEngine:
         """Return the final ranking: item ids of a white box, keys of a black box."""
         self._check_open()
         return self._named(query, lambda: self._search(query, settings))
+
+    def search_keys(self, query: Query, settings: Settings) -> list[Key]:
+        """Return the key at each position of the final ranking."""
+        self._check_open()
+        if not self.channels:
+            return self.search(query, settings)
+        return self._named(
+            query,
+            lambda: [row.key for row in self._answer(query, settings, keep=False).rows],
+        )
 
     def close(self) -> None:
         if not self._closed:

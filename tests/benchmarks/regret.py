@@ -61,8 +61,10 @@ class Landscape:
         with TemporaryDirectory() as root, open_sweep(config, root=root) as opened:
             replay = Replay(opened.pool()[0], opened.inputs.golden)
             figures = replay.figures(settings, config.metrics)
+            slices = [query.slice for query in opened.inputs.golden.queries]
         group, metric = figures.place(OBJECTIVE)
         gains = figures.value[:, group, metric]
+        self.n_questions = slices.count(OBJECTIVE.partition(".")[0])
         bounds = [parse_constraint(text) for text in CONSTRAINTS]
         self.known: dict[str, Known] = {}
         for place, item in enumerate(settings):
@@ -93,10 +95,14 @@ def regrets(land: Landscape, own: Sampler, n_trials: int) -> NDArray[np.float64]
     return best
 
 
-def measure(land: Landscape, n_seeds: int, n_trials: int) -> dict[str, Any]:
+def measure(
+    land: Landscape, n_seeds: int, n_trials: int, only: Sequence[str] = tuple(SAMPLERS)
+) -> dict[str, Any]:
     """Return the mean regret of each sampler after each trial, and what a trial took to propose."""
     found: dict[str, Any] = {}
     for name, (kind, sequence) in SAMPLERS.items():
+        if name not in only:
+            continue
         rows = []
         started = time.perf_counter()
         for seed in range(n_seeds):
@@ -113,9 +119,7 @@ def measure(land: Landscape, n_seeds: int, n_trials: int) -> dict[str, Any]:
         seconds = time.perf_counter() - started
         table = np.array(rows)
         found[name] = {
-            "mean": table.mean(axis=0).tolist(),
-            "low": np.quantile(table, 0.1, axis=0).tolist(),
-            "high": np.quantile(table, 0.9, axis=0).tolist(),
+            "mean": table.mean(axis=0).round(6).tolist(),
             "found": (table[:, -1] < 1e-9).mean(),
             "milliseconds": 1000 * seconds / (n_seeds * n_trials),
         }
@@ -126,6 +130,7 @@ def measure(land: Landscape, n_seeds: int, n_trials: int) -> dict[str, Any]:
         "constraints": list(CONSTRAINTS),
         "today": land.today,
         "best": land.best,
+        "n_questions": land.n_questions,
         "n_seeds": n_seeds,
         "n_trials": n_trials,
         "batch": BATCH,
@@ -134,7 +139,7 @@ def measure(land: Landscape, n_seeds: int, n_trials: int) -> dict[str, Any]:
 
 
 def draw(result: Mapping[str, Any], path: Path) -> None:
-    """Draw the mean regret against trials, and the range of four seeds in five."""
+    """Draw the mean regret against trials, beside what one question is worth."""
     from matplotlib.figure import Figure
 
     from sweeper.plots import save
@@ -144,12 +149,23 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
     trials = np.arange(1, result["n_trials"] + 1)
     for number, (name, own) in enumerate(result["samplers"].items()):
         look = look_of(number)
-        ax.fill_between(trials, own["low"], own["high"], color=look.colour, alpha=0.08, linewidth=0)
-        ax.plot(
-            trials, own["mean"], color=look.colour, linestyle=look.dashes, linewidth=1.8, label=name
-        )
+        ax.plot(trials, own["mean"], color=look.colour, linewidth=1.8, label=name)
+    worth = 1 / result["n_questions"]
+    ax.axhline(worth, color=INK, linewidth=1, linestyle=":", zorder=1)
+    ax.annotate(
+        "one question",
+        (1, worth),
+        xytext=(4, 3),
+        textcoords="offset points",
+        fontsize=SMALL,
+        color=INK,
+    )
+    ax.set_xscale("log")
+    ticks = [n for n in (1, 3, 10, 30, 100, 300, 1000) if n <= result["n_trials"]]
+    ax.set_xticks(ticks, [str(n) for n in ticks])
+    ax.set_xticks([], minor=True)
     ax.set_xlabel("settings tried")
-    ax.set_ylabel("regret in freshness MRR")
+    ax.set_ylabel("regret in freshness MRR, mean of all seeds")
     ax.set_xlim(1, result["n_trials"])
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize=SMALL, labelcolor=INK)
@@ -166,7 +182,7 @@ def main(arguments: Sequence[str] | None = None, say: Callable[[str], None] = pr
     land = Landscape()
     result = measure(land, chosen.seeds, chosen.trials)
     (chosen.out / "results").mkdir(parents=True, exist_ok=True)
-    (chosen.out / "results/regret.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    (chosen.out / "results/regret.json").write_text(json.dumps(result) + "\n", "utf-8")
     draw(result, chosen.out / "images/regret")
     say(f"{result['space']} settings, {result['feasible']} feasible; best {result['best']:.4f}, ")
     for name, own in result["samplers"].items():
