@@ -16,9 +16,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sweeper.config_captures import engine_block
 from sweeper.config_file import ConfigFile, PlotBlock
 from sweeper.config_problems import Located, Location
-from sweeper.config_space import engine_block, named_knobs, read_arms, read_current, read_space
+from sweeper.config_space import named_knobs, read_arms, read_current, read_space
 from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
 from sweeper.corpus import parse_instant
 from sweeper.engine_blocks import GoldenBlock, SourceBlock

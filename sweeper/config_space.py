@@ -12,23 +12,20 @@ Knobs that decide what is retrieved are keys of the engine's block: ``engine.lex
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
+from sweeper.config_captures import read_captured, todays_value
 from sweeper.config_file import ConfigFile
 from sweeper.config_problems import Located, Location
-from sweeper.engine_blocks import EngineBlock
 from sweeper.errors import did_you_mean
-from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Knob, Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Settings, Value, knob
 from sweeper.spaces import Condition, SearchSpace, Span, significant
 
-__all__ = ["engine_block", "named_knobs", "read_arms", "read_current", "read_space"]
+__all__ = ["named_knobs", "read_arms", "read_current", "read_space"]
 
 _SPAN_KEYS = ("low", "high", "step", "n", "log", "also", "values", "when")
 _MOST_VALUES = 1_000_000
@@ -51,7 +48,7 @@ def read_current(file: ConfigFile, problems: Located) -> Settings:
             _read_knob(name, raw, location, values, problems)
     for name, _ in named_knobs(file):
         if name.startswith(CAPTURE_PREFIX) and name not in values:
-            values[name] = _canonical(_at(_dumped(file.engine), _steps_of(name)))
+            values[name] = todays_value(file, name)
     try:
         return Settings().with_values(values)
     except ValueError:  # named already
@@ -67,7 +64,7 @@ def read_arms(
         values: dict[str, Value] = {}
         for name, raw, location in _flat(block, ("arms", arm)):
             if name.startswith(CAPTURE_PREFIX):
-                _read_captured(file, name, raw, location, values, problems)
+                read_captured(file, name, raw, location, values, problems)
             elif isinstance(raw, list | dict):
                 problems.at(location, "must be one value: an arm is one setting.")
             else:
@@ -94,31 +91,6 @@ def named_knobs(file: ConfigFile) -> list[tuple[str, Location]]:
     blocks = [_flat(file.current, ("current",)), _flat(file.space, ("space",))]
     blocks += [_flat(block, ("arms", name)) for name, block in file.arms.items()]
     return [(name, location) for block in blocks for name, _, location in block]
-
-
-def engine_block(file: ConfigFile, captured: Mapping[str, Value]) -> EngineBlock:
-    """Return the engine's block with some of its keys changed.
-
-    Parameters
-    ----------
-    file
-        Gives every other key.
-    captured
-        Knobs such as ``engine.lexical.match``, and their values.
-
-    Raises
-    ------
-    ValidationError
-        If the block does not take a value.
-    """
-    if not captured:
-        return file.engine
-    data = file.engine.model_dump(mode="json", exclude_unset=True)
-    defaults = _dumped(file.engine)
-    for name, value in captured.items():
-        _put(data, defaults, _steps_of(name), _raw(file, name, value))
-    adapter: TypeAdapter[EngineBlock] = TypeAdapter(EngineBlock)
-    return adapter.validate_python(data)
 
 
 class _SpaceReader:
@@ -170,7 +142,7 @@ class _SpaceReader:
             place = (*location, number) if isinstance(raw, list) else location
             holder: dict[str, Value] = {}
             if name.startswith(CAPTURE_PREFIX):
-                read = _read_captured(self._file, name, choice, place, holder, self._problems)
+                read = read_captured(self._file, name, choice, place, holder, self._problems)
             elif isinstance(choice, list | dict):
                 self._problems.at(place, "must be one value.")
                 continue
@@ -370,80 +342,3 @@ def _read_knob(
         problems.at(location, f"{error} Leave the key out to keep the current value.")
         return False
     return True
-
-
-# --- knobs that decide what is retrieved ----------------------------------------------------------
-
-
-def _read_captured(
-    file: ConfigFile,
-    name: str,
-    raw: Any,
-    location: Location,
-    into: dict[str, Value],
-    problems: Located,
-) -> bool:
-    """Read a value of a key of the engine's block; equal blocks get equal values."""
-    steps = _steps_of(name)
-    if steps[0] == "corpus":
-        problems.at(location, "a sweep has one corpus. Make another config for another one.")
-        return False
-    try:
-        block = engine_block(file, {name: _free(raw)})
-    except ValidationError as error:
-        message = str(error.errors()[0]["msg"])
-        problems.at(location, f"the engine does not take {raw!r} as {name}: {message}.")
-        return False
-    into[name] = _canonical(_at(_dumped(block), steps))
-    return True
-
-
-def _free(raw: Any) -> Value:
-    own: Knob = knob(CAPTURE_PREFIX + "any")
-    return own.parse(raw)
-
-
-def _steps_of(name: str) -> list[str]:
-    return name.removeprefix(CAPTURE_PREFIX).split(".")
-
-
-def _dumped(block: EngineBlock) -> dict[str, Any]:
-    data: dict[str, Any] = block.model_dump(mode="json")
-    return data
-
-
-def _at(data: Any, steps: Sequence[str]) -> Any:
-    for step in steps:
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
-
-
-def _put(data: dict[str, Any], defaults: Any, steps: Sequence[str], value: Any) -> None:
-    """Set a key; a block above it that the file leaves out begins as it is by default."""
-    for step in steps[:-1]:
-        defaults = defaults.get(step) if isinstance(defaults, dict) else None
-        if not isinstance(data.get(step), dict):
-            data[step] = dict(defaults) if isinstance(defaults, dict) else {}
-        data = data[step]
-    data[steps[-1]] = value
-
-
-def _canonical(value: Any) -> Value:
-    """Return one text for one value; a block that only has a kind is known by that word."""
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if item is not None}
-        return str(kept["kind"]) if list(kept) == ["kind"] else _free(kept)
-    return _free(value)
-
-
-def _raw(file: ConfigFile, name: str, value: Value) -> Any:
-    """Return the YAML value that a knob's value stands for."""
-    if not isinstance(value, str):
-        return value
-    if value[:1] in {"{", "["} or value in {"true", "false"}:
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    today = _at(_dumped(file.engine), _steps_of(name))
-    return {"kind": value} if isinstance(today, dict) and "kind" in today else value

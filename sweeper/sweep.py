@@ -7,46 +7,36 @@ rest and leaves the same tables.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import pandas as pd
+from typing import Any
 
 from sweeper.audit import audit_ages, audit_knobs
 from sweeper.config import Config
 from sweeper.engines.base import Counted
 from sweeper.errors import IncompleteError, InputError
-from sweeper.evaluate import Evaluator, Figures
-from sweeper.fanout import Done, Fanout
+from sweeper.evaluate import Figures
+from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
-from sweeper.formats import write_golden
-from sweeper.frames import per_query_table, write_tables
 from sweeper.golden import GoldenSet
 from sweeper.interrupts import Interrupts
 from sweeper.knobs import Settings
-from sweeper.live import LiveSearch, PartlyLive
-from sweeper.manifest import changes, manifest_of, pool_facts, show_as, status
-from sweeper.metrics import Metric
+from sweeper.live import LiveSearch
+from sweeper.manifest import changes, manifest_of, show_as, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
-from sweeper.pools import Pool
-from sweeper.recommend import distances, pareto_front
-from sweeper.replay import Replay
+from sweeper.outcome import figures_of, records_of, write_outcome
+from sweeper.planner import Planner
 from sweeper.results import Results, load
-from sweeper.runs import Judgments, Positions
-from sweeper.samplers import Known, Planner, Sampler, make_sampler
+from sweeper.runs import Judgments
+from sweeper.samplers import Known, Sampler, make_sampler
+from sweeper.sources import MixedSource, ReplayedSource, Source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, Journal, Lock, write_manifest
 
 __all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
-
-_FRONT_KEPT = 50
-"""Trials of the front whose per-query rows are stored; any other trial is replayed on demand."""
 
 _NAMED = 5
 """Questions that a note names."""
@@ -156,98 +146,6 @@ def run_sweep(
             )
 
 
-class _Source(Protocol):
-    """Where figures come from: a replay of what was captured, or the engine itself."""
-
-    n_captured: int
-
-    def prepare(self, settings: Sequence[Settings]) -> None:
-        """Get ready for some settings; this may take long and may be interrupted."""
-
-    def run(
-        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
-    ) -> Iterator[Done]:
-        """Yield the figures of settings as they are ready."""
-
-    def positions(self, settings: Sequence[Settings]) -> Positions:
-        """Return the positions of expected keys; all settings of one origin."""
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the manifest says of the candidates."""
-
-
-class _Replayed:
-    """Replays pools, which are captured when the first settings ask for them."""
-
-    def __init__(self, opened: OpenSweep, fanout: Fanout, owner: str, progress: Progress) -> None:
-        self._opened, self._fanout, self._owner, self._progress = opened, fanout, owner, progress
-        self._pools: dict[str, Pool] = {}
-        self._facts: dict[str, dict[str, Any]] = {}
-        self._replay: Replay | None = None
-        self.n_captured = 0
-
-    def prepare(self, settings: Sequence[Settings]) -> None:
-        for name in dict.fromkeys(item.origin.captured for item in settings):
-            if name in self._pools:
-                continue
-            capture = next(item for item in self._opened.captures if item.name == name)
-            path = self._opened.pool_path(capture, owner=self._owner)
-            pool, captured = self._opened.pool(capture, owner=self._owner, progress=self._progress)
-            self._pools[name], self._replay = pool, None
-            self._facts[name] = pool_facts(path, pool)
-            self.n_captured += captured
-
-    @property
-    def replay(self) -> Replay:
-        if self._replay is None:
-            several = len(self._opened.captures) > 1
-            pools = self._pools if several else next(iter(self._pools.values()))
-            self._replay = Replay(pools, self._opened.inputs.golden)
-        return self._replay
-
-    @property
-    def live_questions(self) -> frozenset[str]:
-        """Questions of which the engine does not show all candidates."""
-        told = (pool.provenance.get("live_questions", {}) for pool in self._pools.values())
-        return frozenset(name for one in told for name in one)
-
-    def run(
-        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
-    ) -> Iterator[Done]:
-        # Decided for all of them together: their chunks alone are all small.
-        self.replay.compiled = self.replay.pays(settings)
-        return self._fanout.run(self.replay, metrics, settings, stop)
-
-    def positions(self, settings: Sequence[Settings]) -> Positions:
-        return self.replay.positions(settings)
-
-    def facts(self) -> dict[str, Any]:
-        today = self._opened.captures[0].name
-        return {"pool": self._facts[today], "pools": dict(self._facts)}
-
-
-class _Mixed:
-    """Replays the questions that can be, and asks the engine the others, setting by setting."""
-
-    def __init__(self, captured: _Replayed, live: LiveSearch) -> None:
-        self._captured, self._live = captured, live
-        self.n_captured = captured.n_captured
-
-    def prepare(self, settings: Sequence[Settings]) -> None:
-        self._captured.prepare(settings)
-
-    def run(
-        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
-    ) -> Iterator[Done]:
-        return PartlyLive(self._captured.replay, self._live).run(settings, metrics, stop)
-
-    def positions(self, settings: Sequence[Settings]) -> Positions:
-        return PartlyLive(self._captured.replay, self._live).positions(settings)
-
-    def facts(self) -> dict[str, Any]:
-        return {**self._captured.facts(), "live_questions": sorted(self._captured.live_questions)}
-
-
 class _Work:
     """One sweep in its folder, from the journal to the tables."""
 
@@ -255,13 +153,12 @@ class _Work:
         self.opened, self.inputs, self.folder = opened, opened.inputs, folder
         self.fanout, self.progress = fanout, progress
         self.config = self.inputs.config
-        self.judgments = Judgments(self.inputs.golden)
         self.planner = _planner(self.config, opened.engine.channels)
         self.known: list[Known] = []
         self.kept: dict[str, dict[str, Any]] = {}
         self.n_run = 0
         self.processes: set[int] = set()
-        self.source: _Source
+        self.source: Source
 
     @property
     def failures(self) -> list[Failure]:
@@ -319,7 +216,9 @@ class _Work:
             outcome = {
                 "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 "n_processes": len(self.processes),
-                "files": self._write_tables(),
+                "files": write_outcome(
+                    self.folder, self.inputs, self.planner.trials, self.kept, self.source
+                ),
             }
             state = self._state("incomplete" if self.failures else "complete")
             write_manifest(self.folder, {**manifest, **state, **outcome})
@@ -367,19 +266,19 @@ class _Work:
 
     # --- running ---------------------------------------------------------------------------------
 
-    def _source(self, stack: contextlib.ExitStack) -> _Source:
+    def _source(self, stack: contextlib.ExitStack) -> Source:
         """Return where figures come from, ready for today's setting."""
         golden = self.inputs.golden
         if self.opened.black_box:
             return self._live(stack, golden)
         owner = f"{self.config.name}/{self.folder.name}"
-        captured = _Replayed(self.opened, self.fanout, owner, self.progress)
+        captured = ReplayedSource(self.opened, self.fanout, owner, self.progress)
         captured.prepare([self.config.current])
         missing = captured.live_questions
         if not missing:
             return captured
         asked = GoldenSet(tuple(q for q in golden.queries if q.query_id in missing))
-        return _Mixed(captured, self._live(stack, asked))
+        return MixedSource(captured, self._live(stack, asked))
 
     def _live(self, stack: contextlib.ExitStack, golden: GoldenSet) -> LiveSearch:
         answers = Journal(self.folder / ANSWERS, {"spec": spec_hash(self.opened.spec)})
@@ -405,7 +304,7 @@ class _Work:
                 return interrupts.asked_to_stop() or (fail_fast and failed)
 
             for done in self.source.run(settings, self.config.metrics, stop):
-                records = _records(done)
+                records = records_of(done)
                 journal.append(records)
                 self.kept.update((record["trial_id"], record) for record in records)
                 self.processes.add(done.process)
@@ -432,67 +331,11 @@ class _Work:
         new = self.planner.order[len(self.known) :]
         trials = [number[self.planner.alike.get(item.text, item).text] for item in new]
         today = next(trial for trial in self.planner.trials if trial.is_current)
-        figures = self._figures([today, *trials])
+        records = [self.kept[trial.trial_id] for trial in (today, *trials)]
+        figures = figures_of(records, Judgments(self.inputs.golden), self.config.metrics)
         self.known += [
             _known(item, figures, place, self.config) for place, item in enumerate(new, start=1)
         ]
-
-    # --- tables ----------------------------------------------------------------------------------
-
-    def _figures(self, trials: Sequence[Trial]) -> Figures:
-        """Return the figures of trials; NaN for one that failed."""
-        metrics = self.config.metrics
-        evaluator = Evaluator(self.judgments, metrics, 0)
-        shape = (len(evaluator.groups), len(metrics))
-        blank = [None] * (shape[0] * shape[1])
-        rows = [self.kept[trial.trial_id].get("figures", blank) for trial in trials]
-        value = np.array(
-            [[math.nan if v is None else v for v in row] for row in rows], np.float64
-        ).reshape(len(rows), *shape)
-        return Figures(evaluator.groups, metrics, value, evaluator.n_queries)
-
-    def _write_tables(self) -> dict[str, str]:
-        """Write the golden set and the tables; return each file's SHA-256."""
-        trials = self.planner.trials
-        figures = self._figures(trials)
-        records = [self.kept[trial.trial_id] for trial in trials]
-        stored = self.folder / "golden.jsonl"
-        write_golden(stored, self.inputs.golden)
-        digests = write_tables(
-            self.folder,
-            trials,
-            figures,
-            seconds=[record["seconds"] for record in records],
-            errors=[record.get("error") for record in records],
-            feasible=_feasible(self.config, trials, figures),
-            per_query=self._kept_queries(figures),
-        )
-        return {stored.name: hashlib.sha256(stored.read_bytes()).hexdigest(), **digests}
-
-    def _kept_queries(self, figures: Figures) -> pd.DataFrame:
-        """Return per-query rows: of a live sweep all, else of those that are looked at first."""
-        trials = self.planner.trials
-        done = [t for t in trials if "error" not in self.kept[t.trial_id]]
-        if isinstance(self.source, _Replayed):
-            front = set(_front(self.config, trials, figures)[:_FRONT_KEPT])
-            done = [t for t in done if t.is_current or t.on_line or t.arm or t.number in front]
-        tables = [_no_queries(self.inputs.golden, self.judgments, self.config.metrics)]
-        for origin in dict.fromkeys(trial.settings.origin for trial in done):
-            members = [trial for trial in done if trial.settings.origin == origin]
-            positions = self.source.positions([trial.settings for trial in members])
-            ids = [trial.trial_id for trial in members]
-            tables.append(per_query_table(self.inputs.golden, positions, ids, self.config.metrics))
-        return pd.concat(tables[1:] or tables, ignore_index=True)
-
-
-def _no_queries(golden: GoldenSet, judgments: Judgments, metrics: Sequence[Metric]) -> pd.DataFrame:
-    nothing = Positions(
-        judgments,
-        np.zeros(0, np.intp),
-        np.zeros((0, 0), np.int32),
-        np.zeros((0, len(golden)), np.int32),
-    )
-    return per_query_table(golden, nothing, [], metrics)
 
 
 def planned(config: Config, channels: Sequence[str]) -> Planner:
@@ -547,23 +390,6 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def _records(done: Done) -> list[dict[str, Any]]:
-    seconds = done.seconds / len(done.settings)
-    if done.value is None:
-        return [
-            {"trial_id": item.trial_id, "seconds": seconds, "error": done.error}
-            for item in done.settings
-        ]
-    return [
-        {
-            "trial_id": item.trial_id,
-            "seconds": seconds,
-            "figures": [None if math.isnan(v) else v for v in row.ravel().tolist()],
-        }
-        for item, row in zip(done.settings, done.value, strict=True)
-    ]
-
-
 def _known(settings: Settings, figures: Figures, place: int, config: Config) -> Known:
     """Return what a sampler is told of one settings; the figures' first trial is today's."""
     gains = []
@@ -578,31 +404,6 @@ def _known(settings: Settings, figures: Figures, place: int, config: Config) -> 
         column = figures.value[:, group, metric]
         excess.append(constraint.excess(float(column[place]), float(column[0])))
     return Known(settings, tuple(gains), tuple(excess))
-
-
-def _feasible(config: Config, trials: Sequence[Trial], figures: Figures) -> list[bool]:
-    current = next(trial.number for trial in trials if trial.is_current)
-    verdict = [True] * len(trials)
-    for constraint in config.constraints:
-        group, metric = figures.place(constraint.address)
-        column = figures.value[:, group, metric]
-        for number, figure in enumerate(column.tolist()):
-            verdict[number] &= constraint.holds(figure, float(column[current]))
-    return verdict
-
-
-def _front(config: Config, trials: Sequence[Trial], figures: Figures) -> list[int]:
-    """Return the trials of the front by the sweep's objectives."""
-    places = [(item, *figures.place(item.address)) for item in config.objectives]
-    gains = np.stack(
-        [
-            figures.value[:, group, metric] * (1 if item.direction == "maximize" else -1)
-            for item, group, metric in places
-        ],
-        axis=1,
-    )
-    far = distances([trial.settings for trial in trials], config.current)
-    return pareto_front(gains, [(far[n], float(n)) for n in range(len(trials))])
 
 
 def _finished(folder: Path) -> Results | None:

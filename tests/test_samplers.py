@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sweeper.knobs import Settings
-from sweeper.samplers import Grid, Kind, Known, Planner, Sampler, make_sampler
+from sweeper.planner import Planner
+from sweeper.samplers import Grid, Kind, Known, Sampler, make_sampler
 from sweeper.spaces import SearchSpace, Span, Trial
 
 HALF_LIFE = "recency_half_life_days"

@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from sweeper.errors import EngineError, InputError
 from sweeper.formats import read_corpus
 from sweeper.golden import GoldenSet, ItemId, Query
 from sweeper.knobs import Settings
-from sweeper.pools import QueryCandidates
 from sweeper.ranking import RankedRow, rank
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from sweeper.verify import Verification, config_of, sample_questions, verify, verify_sweep
+from tests.faulty_engine import FaultyEngine
 from tests.projects import write_project, write_rows
 
 CONFIG = """\
@@ -98,29 +98,6 @@ def engine(config: Config, project: Path) -> Iterator[Engine]:
     opened.close()
 
 
-class Faulty:
-    """The embedded engine with one fault in its search."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        search: Callable[[Query, Settings], Sequence[ItemId]],
-        knobs: frozenset[str] | None = None,
-    ) -> None:
-        self._engine, self._search, self.knobs = engine, search, knobs
-        self.channels, self.fingerprint, self.n_threads = engine.channels, None, 1
-        self.provenance = {"kind": "faulty"}
-
-    def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
-        return self._engine.candidates(queries, depth)
-
-    def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        return list(self._search(query, settings))
-
-    def close(self) -> None:
-        """The engine inside belongs to the test."""
-
-
 def verified(
     results: Results, engine: Engine, *others: Settings, n_questions: int | None = None
 ) -> Verification:
@@ -137,8 +114,8 @@ def of_kind(found: Verification, kind: str) -> str:
     return text
 
 
-def told_otherwise(engine: Engine, change: Callable[[Settings], Settings]) -> Faulty:
-    return Faulty(engine, lambda query, own: engine.search(query, change(own)))
+def told_otherwise(engine: Engine, change: Callable[[Settings], Settings]) -> FaultyEngine:
+    return FaultyEngine(engine, lambda query, own: engine.search(query, change(own)))
 
 
 def ranked(engine: Engine, query: Query, own: Settings) -> list[RankedRow]:
@@ -226,7 +203,7 @@ def test_a_knob_that_the_engine_ignores_is_named(
 
 def test_a_knob_that_is_never_sent_is_named_as_such(results: Results, engine: Engine) -> None:
     told = frozenset({"min_similarity", "recency_half_life_days", "limit", "depth"})
-    deaf = Faulty(
+    deaf = FaultyEngine(
         engine, lambda query, own: engine.search(query, own.with_values({"rrf_k": 20})), told
     )
     found = verified(results, deaf)
@@ -257,7 +234,7 @@ def test_ranks_counted_from_zero_are_the_formula_that_it_is_named_after(
         }
         return sorted(scores, key=lambda item: -scores[item])[: own.limit]
 
-    assert "rrf_k" in kinds(verified(results, Faulty(engine, search)))
+    assert "rrf_k" in kinds(verified(results, FaultyEngine(engine, search)))
 
 
 def test_a_window_per_channel_and_store_is_named(results: Results, engine: Engine) -> None:
@@ -278,13 +255,13 @@ def test_a_window_per_channel_is_named(results: Results, engine: Engine) -> None
         return sorted(scores, key=lambda item: -scores[item])[: own.limit]
 
     # Without a floor: a cut before it and a cut after it would be two engines.
-    found = verified(results, Faulty(engine, search))
+    found = verified(results, FaultyEngine(engine, search))
     assert "window" in kinds(found)
     assert "only the best 5 rows of each channel, where" in of_kind(found, "window")
 
 
 def test_an_answer_shorter_than_the_limit_is_named(results: Results, engine: Engine) -> None:
-    faulty = Faulty(engine, lambda query, own: engine.search(query, own)[:5])
+    faulty = FaultyEngine(engine, lambda query, own: engine.search(query, own)[:5])
     text = of_kind(verified(results, faulty), "window")
     assert text == "the engine returns at most 5 rows, where the limit is 8."
 
@@ -297,7 +274,9 @@ def test_another_order_of_ties_is_named(results: Results, engine: Engine) -> Non
         return [row.item_id for row in rows[: own.limit]]
 
     off = Settings(limit=8, depth=20)
-    found = verified(results, Faulty(engine, search), off, off.with_values({"stores": "document"}))
+    found = verified(
+        results, FaultyEngine(engine, search), off, off.with_values({"stores": "document"})
+    )
     assert kinds(found) == {"ties"}
     assert of_kind(found, "ties").endswith("the engine orders ties otherwise.")
     assert found.n_unexplained == 0
@@ -312,7 +291,7 @@ def test_answers_that_change_between_identical_calls_are_named_with_their_spread
         found = engine.search(query, own)
         return found[::-1] if next(calls) % 5 == 0 else found
 
-    found = verified(results, Faulty(engine, search))
+    found = verified(results, FaultyEngine(engine, search))
     assert "unsteady" in kinds(found)
     assert found.repeats.n_calls == 3
     assert max(found.repeats.spread.values()) > 0
@@ -328,7 +307,7 @@ def test_one_unsteady_question_hides_no_other_fault(results: Results, engine: En
             return found[next(calls) % 3 :]
         return found
 
-    found = verified(results, Faulty(engine, search))
+    found = verified(results, FaultyEngine(engine, search))
     assert kinds(found) == {"rrf_k", "unsteady"}
     assert found.repeats.unsteady == ("q3",)
 
@@ -358,7 +337,7 @@ def test_rows_that_left_the_engine_are_named(results: Results, engine: Engine) -
         left = rank(replace(found, rows=rows), own, channels=engine.channels)
         return [row.item_id for row in left]
 
-    found = verified(results, Faulty(engine, search))
+    found = verified(results, FaultyEngine(engine, search))
     assert kinds(found) == {"engine lacks"}
     assert "'d8@0', 'm5'" in of_kind(found, "engine lacks")
 
@@ -392,7 +371,7 @@ def test_a_clock_that_is_not_the_captures_is_named(
 def test_a_fault_that_is_not_known_is_counted_and_not_guessed_at(
     results: Results, engine: Engine
 ) -> None:
-    faulty = Faulty(engine, lambda query, own: engine.search(query, own)[::-1])
+    faulty = FaultyEngine(engine, lambda query, own: engine.search(query, own)[::-1])
     found = verified(results, faulty)
     assert not found.agrees
     assert found.n_unexplained > 0
@@ -405,7 +384,7 @@ def test_a_fault_that_is_not_known_is_counted_and_not_guessed_at(
 def test_the_first_difference_has_what_replay_says_of_both_rows(
     results: Results, engine: Engine
 ) -> None:
-    faulty = Faulty(engine, lambda query, own: engine.search(query, own)[1:])
+    faulty = FaultyEngine(engine, lambda query, own: engine.search(query, own)[1:])
     found = verified(results, faulty)
     first = found.checks[0].differences[0]
     assert first.position == 1
@@ -425,7 +404,7 @@ def test_an_engine_that_fails_says_what_was_compared_before(
         return engine.search(query, own)
 
     with pytest.raises(EngineError) as error:
-        verified(results, Faulty(engine, search))
+        verified(results, FaultyEngine(engine, search))
     assert str(error.value) == (
         "question 'q4': the server is down. 4 answers were compared before, all as expected."
     )
@@ -438,7 +417,7 @@ def test_several_threads_ask_and_find_the_same(results: Results, engine: Engine)
         with one_at_a_time:
             return sorted(engine.search(query, own))
 
-    faulty = Faulty(engine, search)
+    faulty = FaultyEngine(engine, search)
     alone = repr(verified(results, faulty))  # NaN, an age, does not equal itself
     faulty.n_threads = 4
     assert repr(verified(results, faulty)) == alone
@@ -451,7 +430,7 @@ def test_settings_deeper_than_the_pool_are_refused_before_anything_is_asked(
         raise AssertionError
 
     with pytest.raises(InputError, match="the candidates reach down to 20 only"):
-        verified(results, Faulty(engine, search), Settings(limit=21))
+        verified(results, FaultyEngine(engine, search), Settings(limit=21))
 
 
 def test_an_answer_is_asked_once_per_settings(results: Results, engine: Engine) -> None:
@@ -461,7 +440,7 @@ def test_an_answer_is_asked_once_per_settings(results: Results, engine: Engine) 
         asked.append(query.query_id)
         return engine.search(query, own)
 
-    answers = Answers(results, lambda _: Faulty(engine, search))
+    answers = Answers(results, lambda _: FaultyEngine(engine, search))
     questions = results.golden.queries[:3]
     first = answers.check("one", Settings(limit=8), questions)
     again = answers.check("two", Settings(limit=8), results.golden.queries[:4])
