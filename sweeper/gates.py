@@ -33,8 +33,9 @@ _NOTHING = Baseline({}, 0)
 class Line:
     """One slice and metric of a verdict.
 
-    ``outcome`` is ``ok``, ``better``, ``worse``, ``undecided``, ``new``, ``vanished`` or
-    ``reported`` (lower, but not gated); ``reason`` says why the line fails or is undecided.
+    ``outcome`` is ``ok``, ``better``, ``worse``, ``undecided``, ``new``, ``vanished``, ``noise``
+    (lower by no more than identical calls of a live engine differ) or ``reported`` (lower, but not
+    gated); ``reason`` says why the line fails or is undecided.
     """
 
     slice: str
@@ -77,6 +78,8 @@ def judge(
     policy: GatePolicy = "strict",
     tolerance: Mapping[str, float] | float = 0.0,
     slices: Mapping[str, str] | None = None,
+    spread: Mapping[str, float] | None = None,
+    unstable: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Compare today's figures with a baseline.
 
@@ -98,6 +101,11 @@ def judge(
         Allowed fall, one for all or per slice.
     slices
         Question id to slice, for ``significant``.
+    spread
+        Figure address to how far identical calls of a live engine lie apart: no policy counts a
+        fall within it.
+    unstable
+        Questions that identical calls answer differently; none of them breaks hard.
     """
     before = _NOTHING if baseline is None else baseline
     lines = [
@@ -111,10 +119,11 @@ def judge(
         lines = [_tolerated(line, tolerance, before.decimals) for line in lines]
     elif policy == "significant":
         lines = [_significant(line, before, now, slices or {}) for line in lines]
+    lines = [_beyond_noise(line, spread or {}, before.decimals) for line in lines]
     reasons = [f"{line.slice}.{line.metric}: {line.reason}" for line in lines if line.reason]
     failed = any(line.outcome in {"worse", "vanished"} for line in lines)
     if policy == "significant":
-        broken = _broken(before, now)
+        broken = [item for item in _broken(before, now) if item[0] not in unstable]
         failed |= bool(broken)
         reasons += [f"{query}: stood first, now {_place(after)}" for query, after in broken]
     if not any(metric in GATED for table in now.figures.values() for metric in table):
@@ -167,6 +176,16 @@ def _tolerated(line: Line, tolerance: Mapping[str, float] | float, decimals: int
     if line.baseline - round_to(line.now, decimals) <= allowed + _ROUNDING:
         return replace(line, outcome="ok", reason="")
     return replace(line, reason=f"{line.reason}, more than the allowed {allowed:g}")
+
+
+def _beyond_noise(line: Line, spread: Mapping[str, float], decimals: int) -> Line:
+    """Let no fall count that identical calls of the engine show, too."""
+    noise = spread.get(f"{line.slice}.{line.metric}", 0.0)
+    if not noise or line.outcome not in {"worse", "undecided"} or line.baseline is None:
+        return line
+    if line.now is not None and line.baseline - round_to(line.now, decimals) <= noise + _ROUNDING:
+        return replace(line, outcome="noise", reason="")
+    return replace(line, reason=f"{line.reason}, beyond the {noise:.2g} of identical calls")
 
 
 def _significant(line: Line, before: Baseline, now: Baseline, slices: Mapping[str, str]) -> Line:

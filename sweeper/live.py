@@ -118,6 +118,10 @@ class LiveSearch:
         parts = [Run(self.answers(item)).positions(self.judgments) for item in settings]
         return _together(parts)
 
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        """Return the keys that the engine answered one question with."""
+        return list(self.answers(settings)[query_id])
+
     def answers(self, settings: Settings) -> Mapping[QueryId, tuple[Key, ...]]:
         """Return the ranked keys of each question that was answered under some settings."""
         return self._runs.get(settings.trial_id, {})

@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from sweeper.fanout import Done, Fanout
+from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.knobs import Settings
 from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import pool_facts
 from sweeper.metrics import Metric
 from sweeper.opening import OpenSweep, Progress
 from sweeper.pools import Pool
+from sweeper.ranking import rank
 from sweeper.replay import Replay
 from sweeper.runs import Positions
+from sweeper.store import Journal
 
-__all__ = ["MixedSource", "ReplayedSource", "Source"]
+__all__ = ["MixedSource", "ReplayedSource", "Source", "open_source"]
 
 
 class Source(Protocol):
@@ -37,8 +40,51 @@ class Source(Protocol):
     def positions(self, settings: Sequence[Settings]) -> Positions:
         """Return the positions of expected keys; all settings of one origin."""
 
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        """Return the key at each position of the answer to one question, best first."""
+
     def facts(self) -> dict[str, Any]:
         """Return what the manifest says of the candidates."""
+
+
+def open_source(
+    opened: OpenSweep,
+    settings: Settings,
+    *,
+    fanout: Fanout,
+    owner: str,
+    answers: Callable[[], Journal],
+    progress: Progress,
+) -> Source:
+    """Return where figures come from, its candidates captured.
+
+    Parameters
+    ----------
+    opened
+        Inputs and engines.
+    settings
+        The first to be asked for; their candidates are captured now.
+    fanout
+        Where settings are replayed.
+    owner
+        To whom the pools of a live engine belong.
+    answers
+        Opens the journal of what is asked of an engine that shows too few candidates.
+    progress
+        Told how far captures are.
+    """
+    golden = opened.inputs.golden
+    timeout = fanout.timeout_seconds
+    if opened.black_box:
+        return LiveSearch(opened.engine, golden, answers(), timeout_seconds=timeout)
+    captured = ReplayedSource(opened, fanout, owner, progress)
+    captured.prepare([settings])
+    missing = captured.live_questions
+    if not missing:
+        return captured
+    asked = GoldenSet(tuple(q for q in golden.queries if q.query_id in missing))
+    live = LiveSearch(opened.engine, asked, answers(), timeout_seconds=timeout)
+    return MixedSource(captured, live)
 
 
 class ReplayedSource:
@@ -86,6 +132,11 @@ class ReplayedSource:
     def positions(self, settings: Sequence[Settings]) -> Positions:
         return self.replay.positions(settings)
 
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        pool = self._pools[settings.origin.captured]
+        candidates = pool.candidates(pool.query_ids.index(query_id))
+        return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+
     def facts(self) -> dict[str, Any]:
         today = self._opened.captures[0].name
         return {"pool": self._facts[today], "pools": dict(self._facts)}
@@ -108,6 +159,10 @@ class MixedSource:
 
     def positions(self, settings: Sequence[Settings]) -> Positions:
         return PartlyLive(self._captured.replay, self._live).positions(settings)
+
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        source = self._live if query_id in self._captured.live_questions else self._captured
+        return source.returned(settings, query_id)
 
     def facts(self) -> dict[str, Any]:
         return {**self._captured.facts(), "live_questions": sorted(self._captured.live_questions)}

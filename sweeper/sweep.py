@@ -21,10 +21,8 @@ from sweeper.errors import IncompleteError, InputError
 from sweeper.evaluate import Figures
 from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
-from sweeper.golden import GoldenSet
 from sweeper.interrupts import Interrupts
 from sweeper.knobs import Settings
-from sweeper.live import LiveSearch
 from sweeper.manifest import changes, manifest_of, show_as, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
@@ -32,7 +30,7 @@ from sweeper.planner import Planner
 from sweeper.results import Results, load
 from sweeper.runs import Judgments
 from sweeper.samplers import Known, Sampler, make_sampler
-from sweeper.sources import MixedSource, ReplayedSource, Source
+from sweeper.sources import Source, open_source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, Journal, Lock, write_manifest
 
@@ -201,7 +199,7 @@ class _Work:
     def finish(self, fail_fast: bool) -> None:
         """Run what the journal lacks and write the tables."""
         with contextlib.ExitStack() as stack:
-            self.source = self._source(stack)
+            self.source = self._open_source(stack)
             journal = Journal(self.folder / "journal.jsonl", self._header())
             stack.callback(journal.close)
             manifest = manifest_of(self.opened, self.folder)
@@ -266,25 +264,22 @@ class _Work:
 
     # --- running ---------------------------------------------------------------------------------
 
-    def _source(self, stack: contextlib.ExitStack) -> Source:
+    def _open_source(self, stack: contextlib.ExitStack) -> Source:
         """Return where figures come from, ready for today's setting."""
-        golden = self.inputs.golden
-        if self.opened.black_box:
-            return self._live(stack, golden)
-        owner = f"{self.config.name}/{self.folder.name}"
-        captured = ReplayedSource(self.opened, self.fanout, owner, self.progress)
-        captured.prepare([self.config.current])
-        missing = captured.live_questions
-        if not missing:
-            return captured
-        asked = GoldenSet(tuple(q for q in golden.queries if q.query_id in missing))
-        return MixedSource(captured, self._live(stack, asked))
 
-    def _live(self, stack: contextlib.ExitStack, golden: GoldenSet) -> LiveSearch:
-        answers = Journal(self.folder / ANSWERS, {"spec": spec_hash(self.opened.spec)})
-        stack.callback(answers.close)
-        timeout = self.fanout.timeout_seconds
-        return LiveSearch(self.opened.engine, golden, answers, timeout_seconds=timeout)
+        def answers() -> Journal:
+            journal = Journal(self.folder / ANSWERS, {"spec": spec_hash(self.opened.spec)})
+            stack.callback(journal.close)
+            return journal
+
+        return open_source(
+            self.opened,
+            self.config.current,
+            fanout=self.fanout,
+            owner=f"{self.config.name}/{self.folder.name}",
+            answers=answers,
+            progress=self.progress,
+        )
 
     def _header(self) -> dict[str, Any]:
         """Return what the journal's trials hang on."""

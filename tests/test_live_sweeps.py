@@ -273,3 +273,82 @@ def test_a_question_that_is_never_answered_fails_the_sweep_and_is_named(
 
     results = load("remote", root=tmp_path / "results")
     assert results.wide().isna().all().all(), "a missing answer is never a 0"
+
+
+# --- gates over live engines ----------------------------------------------------------------------
+
+
+class Restless(Live):
+    """Answers one question otherwise at every third call."""
+
+    calls = 0
+
+    def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
+        found = super().candidates(queries, depth)
+        changed = []
+        for item in found:
+            if item.query_id == "q5":
+                type(self).calls += 1
+                if type(self).calls % 3 == 0:
+                    item = QueryCandidates(item.query_id, {})
+            changed.append(item)
+        return changed
+
+
+def test_a_gate_demands_more_than_the_noise_of_identical_calls(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Restless(read_corpus(path.parent / "corpus.jsonl"))
+    monkeypatch.setattr("sweeper.opening.open_engine", lambda *_, **__: engine)
+    monkeypatch.setattr(Live, "close", lambda self: None)
+    baseline = tmp_path / "baseline.json"
+    arguments = ("gate", path, "--baseline", baseline)
+    try:
+        Restless.calls = 0
+        assert invoke(*arguments, "--update-baseline").exit_code == 0
+        Restless.calls = 2  # the first of today's calls finds nothing for q5
+        quiet = invoke(*arguments)
+        assert quiet.exit_code == 0, quiet.stdout
+        assert "noise" in quiet.stdout
+        found = invoke(*arguments, "--json").document
+        assert any(line["outcome"] in {"noise", "ok"} for line in found["lines"])
+        engine.hidden = {"q1": "gone", "q2": "gone"}
+        monkeypatch.setattr(Live, "search_keys", lambda self, query, settings: ["nothing"])
+        fallen = invoke(*arguments)
+        assert fallen.exit_code == 3
+        assert "beyond the" in fallen.stderr or "fell from" in fallen.stderr
+    finally:
+        EmbeddedEngine.close(engine)
+
+
+def test_a_gate_asks_a_black_box_and_names_what_it_does_not_answer(
+    tmp_path: Path, server: tuple[Any, Any]
+) -> None:
+    app, serving = server
+    path = remote(tmp_path, serving.url)
+    arguments = ("gate", path, "--baseline", tmp_path / "baseline.json")
+    assert invoke(*arguments, "--update-baseline").exit_code == 0
+    assert len(app.seen) == 3 * 6
+    assert invoke(*arguments).exit_code == 0
+    app.rows.reverse()
+    lower = invoke(*arguments)
+    assert lower.exit_code == 3
+    assert "behind new-code" in lower.stdout
+    app.script = [lambda seen: stopping(app)] * 500
+    down = invoke(*arguments)
+    assert down.exit_code == 4
+    assert "Traceback" not in down.stderr
+
+
+def test_check_asks_a_live_engine_only_when_told_to(
+    path: Path, engine: Live, tmp_path: Path
+) -> None:
+    said = invoke("check", path, "--results", tmp_path / "results")
+    assert said.exit_code == 0
+    assert engine.asked == []
+    assert "only with --capture" in said.stderr
+    asked = invoke("check", path, "--results", tmp_path / "results", "--capture")
+    assert len(engine.asked) == 6
+    assert "captured rows" in asked.stdout
+    run_sweep(load_config(path), root=tmp_path / "results")
+    assert len(engine.asked) == 6, "the sweep takes what was captured for it"

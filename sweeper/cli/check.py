@@ -36,6 +36,9 @@ def check(
         typer.Option("--set", help="Change a key of the config.", metavar="KEY=VALUE"),
     ] = None,
     results: ResultsFolder = Path("results"),
+    capture: Annotated[
+        bool, typer.Option("--capture", help="Ask a live engine for the candidates, too.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Validate a file and warn of what it cannot show.
@@ -49,7 +52,7 @@ def check(
     if overrides and kind is not Kind.config:
         raise InputError("--set goes with a config.")
     if kind is Kind.config:
-        facts, findings = _check_config(file, overrides or [], results)
+        facts, findings = _check_config(file, overrides or [], results, capture)
     elif kind is Kind.golden:
         facts, findings = _check_golden(file)
     else:
@@ -76,7 +79,7 @@ def _kind_of(file: Path) -> Kind:
 
 
 def _check_config(
-    file: Path, overrides: list[str], root: Path
+    file: Path, overrides: list[str], root: Path, capture: bool
 ) -> tuple[dict[str, object], list[Finding]]:
     from sweeper.audit import (
         age_factors,
@@ -86,25 +89,38 @@ def _check_config(
         audit_settings,
     )
     from sweeper.config import load_config
+    from sweeper.golden import GoldenSet
     from sweeper.opening import open_sweep
     from sweeper.replay import Replay
-    from sweeper.sweep import planned
+    from sweeper.sweep import folder_of, planned
 
     config = load_config(file, overrides)
     with reporting() as progress, open_sweep(config, root=root) as opened:
-        pool, _ = opened.pool(progress=progress)
         trials = planned(config, opened.engine.channels).trials
         golden, entries = opened.inputs.golden, opened.inputs.corpus
+        pool = None
+        owner = f"{config.name}/{folder_of(root / config.name, opened.spec, fresh=False).name}"
+        kept = opened.pool_path(owner=owner).exists()
+        if not opened.black_box and (kept or capture or opened.captures[0].shared):
+            pool, _ = opened.pool(owner=owner, progress=progress)
+        elif not opened.black_box:
+            console.note("a live engine is asked for candidates only with --capture.")
+    settings = [trial.settings for trial in trials]
     facts: dict[str, object] = {
         "settings": len(trials),
         "questions": len(golden),
         "slices": len(golden.slices),
         **({} if entries is None else {"entries": len(entries)}),
-        "captured rows": pool.n_rows,
     }
-    settings = [trial.settings for trial in trials]
-    lowest = min(item.limit for item in settings)
-    findings = audit_golden(golden, config.metrics, lowest) + audit_pool(pool, golden)
+    findings = audit_golden(golden, config.metrics, min(item.limit for item in settings))
+    if pool is None:
+        return facts, findings
+    facts["captured rows"] = pool.n_rows
+    live = set(pool.provenance.get("live_questions", ()))
+    if live:  # what is not all there says nothing
+        facts["questions not all shown"] = len(live)
+        golden = GoldenSet(tuple(q for q in golden.queries if q.query_id not in live))
+    findings += audit_pool(pool, golden)
     findings += audit_knobs(pool, {n: config.space.values(n) for n in config.space.knobs})
     own = [item for item in settings if item.capture == config.current.capture]
     findings += audit_settings(Replay(pool, golden), own, findings)

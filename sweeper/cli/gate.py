@@ -101,6 +101,8 @@ def gate(
         policy=policy.value,
         tolerance=allowed,
         slices=now.slices,
+        spread=now.spread,
+        unstable=now.unstable,
     )
     if json:
         console.print_json("sweep.gate/1", _document(verdict, against))
@@ -244,17 +246,11 @@ def _word(line: Line) -> str:
 
 def _behind(now: Measured, query_id: str) -> str:
     """Say what stands before the answer now."""
-    from sweeper.ranking import rank
-
-    pool = now.replay.pool
-    rows = rank(
-        pool.candidates(pool.query_ids.index(query_id)), now.settings, channels=pool.channels
-    )
     ahead: list[str] = []
-    for row in rows:
-        if row.key in now.expected[query_id]:
+    for key in now.returned(query_id):
+        if key in now.expected[query_id]:
             break
-        ahead.append(row.item_id)
+        ahead.append(key)
     if not ahead:
         return ""
     return f", behind {', '.join(ahead[:2])}" + (" ..." if len(ahead) > 2 else "")
