@@ -1,7 +1,7 @@
 """An engine's own answers beside the expected ones, position by position.
 
-What is expected is the replay of the candidates that a sweep captured; of an engine that shows no
-candidates, the answers that it gave to the sweep.
+What is expected is the replay of the candidates that a sweep captured; where the engine does not
+show them all, what it answered the sweep. Such answers are keys, replayed ones are item ids.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sweeper.asking import ask
 from sweeper.causes import Cause
-from sweeper.engines.base import Engine
+from sweeper.engines.base import Engine, PartlyShown
 from sweeper.errors import EngineError, InputError, SweeperError
 from sweeper.evaluate import evaluate
 from sweeper.faults import Observation, uncut
@@ -130,8 +131,8 @@ class Answers:
             number = self._results.trial(settings.trial_id)
         except InputError:
             raise InputError(
-                f"{self._results.address}: its engine shows no candidates, and it was never asked "
-                f"under {settings.text}. Choose one of the sweep's trials."
+                f"{self._results.address}: its engine does not show all candidates, and it was "
+                f"never asked under {settings.text}. Choose one of the sweep's trials."
             ) from None
         return tuple(self._results.returned(number, query.query_id))
 
@@ -296,36 +297,18 @@ class Answers:
     def _ask(
         self, step: str, settings: Settings, questions: Sequence[Query]
     ) -> Iterator[tuple[Query, tuple[ItemId, ...]]]:
-        """Yield the answers in the order of the questions; several are asked at once."""
-        from joblib import Parallel, delayed
-
-        engine, failure = self._engine_of(settings), None
-
-        def search(query: Query) -> tuple[ItemId, ...] | SweeperError:
-            try:
-                return tuple(engine.search(query, settings))
-            except SweeperError as error:
-                return error
-
-        def feed() -> Iterator[Query]:
-            for query in questions:
-                if failure is not None:
-                    return
-                yield query
-
-        n_threads = max(1, min(engine.n_threads, len(questions)))
-        asked = Parallel(n_jobs=n_threads, backend="threading", return_as="generator")(
-            delayed(search)(query) for query in feed()
-        )
+        """Yield the answers in the order of the questions."""
+        engine = self._engine_of(settings)
+        search: Callable[[Query, Settings], Sequence[str]] = engine.search
+        if not self._results.replayable and isinstance(engine, PartlyShown):
+            search = engine.search_keys  # a sweep that had to ask kept keys
         self._progress(step, 0, len(questions))
-        for done, (query, answer) in enumerate(zip(questions, asked, strict=False), start=1):
-            if failure is None and isinstance(answer, SweeperError):
-                failure = (query, answer)
-            if failure is None and not isinstance(answer, SweeperError):
-                yield query, answer
+        answers = ask(search, settings, questions, n_threads=engine.n_threads)
+        for done, (query, answer) in enumerate(answers, start=1):
+            if isinstance(answer, SweeperError):
+                raise self._failed(query, answer)
+            yield query, answer
             self._progress(step, done, len(questions))
-        if failure is not None:
-            raise self._failed(*failure)
 
     def _failed(self, query: Query, error: SweeperError) -> SweeperError:
         if isinstance(error, InputError):  # a missing key or package

@@ -185,7 +185,7 @@ def verify(
         causes=(*idle, *found, *_unsteady(repeats, n_unsteady)),
         n_unexplained=n_unexplained,
         unproved=tuple(unproved),
-        notes=_notes(kind, results.replayable),
+        notes=_notes(kind, results),
     )
 
 
@@ -272,8 +272,15 @@ def _unsteady(repeats: Repeats, n_explained: int) -> tuple[Cause, ...]:
     return (Cause("unsteady", text, n_explained),)
 
 
-def _notes(kind: str, replayable: bool) -> tuple[str, ...]:
-    if not replayable:
+def _notes(kind: str, results: Results) -> tuple[str, ...]:
+    partly = len(results.live_questions)
+    if partly:
+        named = "one question" if partly == 1 else f"{partly} questions"
+        return (
+            f"The engine does not show all candidates of {named}. There its answers were compared "
+            "with those that it gave to the sweep: this proves that they repeat, and nothing more.",
+        )
+    if not results.replayable:
         return (
             "The engine shows no candidates. Its answers were compared with those that it gave to "
             "the sweep: this proves that they repeat, and nothing more.",

