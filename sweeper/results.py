@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +21,14 @@ from sweeper.errors import InputError, did_you_mean
 from sweeper.formats import read_golden
 from sweeper.frames import per_query_table
 from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.kept import Kept
 from sweeper.knobs import Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
-from sweeper.ranking import rank
 from sweeper.recommend import Scores, distances, pareto_front, scores_of
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
-from sweeper.store import ANSWERS, MANIFEST, past_sweeps, read_journal, read_manifest
+from sweeper.store import MANIFEST, past_sweeps, read_manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
@@ -257,90 +256,30 @@ class Results:
         return self.replay.positions([self.settings[number] for number in trials])
 
     @cached_property
-    def pool(self) -> Pool:
-        """The candidates that the current setting ranks."""
-        return self.replay.of(self.settings[self.trial("current")]).pool
-
-    @property
-    def pool_path(self) -> Path:
-        """Where the candidates that the current setting ranks are kept."""
-        return self._pools_folder / str(self.manifest["pool"]["file"])
-
-    @property
-    def pool_files(self) -> dict[str, Path]:
-        """Where all captured candidates are kept, by the knobs that decide what is retrieved.
-
-        Empty for a sweep over an engine that shows no candidates.
-        """
-        pools = self.manifest.get("pools", {"": self.manifest["pool"]})
-        return {
-            name: self._pools_folder / str(facts["file"])
-            for name, facts in pools.items()
-            if facts["file"]
-        }
+    def kept(self) -> Kept:
+        """What the sweep captured, and what its engine answered."""
+        return Kept(self.folder, self.manifest, self.golden)
 
     @property
     def replayable(self) -> bool:
         """Whether all candidates were captured, so that settings beyond the trials can be shown."""
-        return bool(self.pool_files) and not self.live_questions
+        return self.kept.replayable
 
     @property
-    def live_questions(self) -> tuple[QueryId, ...]:
-        """Questions of which the engine does not show all candidates: it was asked each setting."""
-        return tuple(self.manifest.get("live_questions", ()))
-
-    @property
-    def _pools_folder(self) -> Path:
-        return self.folder.parent.parent / ".pools"
-
-    def read_pool(self, name: str) -> Pool:
-        """Read one of :attr:`pool_files`.
-
-        Raises
-        ------
-        InputError
-            If it is gone, damaged, or not what the sweep was made with.
-        """
-        from sweeper.poolfile import read_pool
-
-        path = self.pool_files[name]
-        if not path.exists():
-            raise InputError(
-                f"{path}: the candidates of this sweep are gone. sweep run captures them again."
-            )
-        pool = read_pool(path)
-        pools = self.manifest.get("pools", {"": self.manifest["pool"]})
-        if pool.digest != pools[name]["digest"]:
-            raise InputError(
-                f"{path}: these are not the candidates that this sweep was made with. "
-                "Repeat it with sweep run --fresh."
-            )
-        return pool
-
-    @cached_property
     def replay(self) -> Replay:
         """What was captured, ready to rank under any settings.
 
         Raises
         ------
         InputError
-            If the engine shows no candidates, or they are gone.
+            If the engine shows too few candidates, or they are gone.
         """
-        if not self.replayable:
-            count = len(self.live_questions)
-            shown = "no candidates"
-            if count:
-                shown = f"too few candidates of {count} question{'s' if count > 1 else ''}"
-            raise InputError(
-                f"{self.address}: its engine shows {shown}, so only the settings that it was "
-                "asked can be shown. Add the setting to the space (or arms) and run the sweep."
-            )
-        pools = self._pools
-        return Replay(pools if len(pools) > 1 else next(iter(pools.values())), self.golden)
+        return self.kept.replay
 
     @cached_property
-    def _pools(self) -> dict[str, Pool]:
-        return {name: self.read_pool(name) for name in self.pool_files}
+    def pool(self) -> Pool:
+        """The candidates that the current setting ranks."""
+        return self.replay.of(self.settings[self.trial("current")]).pool
 
     def returned(self, trial: int, query_id: QueryId) -> list[Key]:
         """Return the key at every raw position of one trial's answer to one question, best first.
@@ -350,24 +289,7 @@ class Results:
         InputError
             If the engine was asked and gave no answer, or the candidates are gone.
         """
-        settings = self.settings[trial]
-        if self.pool_files and query_id not in self.live_questions:
-            pool = self._pools[settings.origin.captured]
-            candidates = pool.candidates(pool.query_ids.index(query_id))
-            return [row.key for row in rank(candidates, settings, channels=pool.channels)]
-        answer = self._answers.get((settings.trial_id, query_id))
-        if answer is None:
-            raise InputError(
-                f"{self.address}: trial {trial} has no answer to question {query_id!r}. Run the "
-                "sweep again."
-            )
-        return answer
-
-    @cached_property
-    def _answers(self) -> dict[tuple[str, QueryId], list[Key]]:
-        """What an engine without candidates answered, by trial id and question."""
-        records = read_journal(self.folder / ANSWERS)
-        return {(r["trial"], r["query"]): list(r["keys"]) for r in records if "query" in r}
+        return self.kept.returned(self.settings[trial], query_id)
 
     def pareto(self, objectives: Mapping[str, str] | None = None) -> pd.DataFrame:
         """Return the trials that no other beats in every objective, best first objective first.
@@ -424,18 +346,25 @@ class Results:
 
     def plot_tradeoff(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
         """Draw every trial by two figures, with the front and the current setting marked."""
-        from sweeper.plots import plot_tradeoff
+        from sweeper.pictures import draw_tradeoff
 
-        return plot_tradeoff(self.tradeoff_points(x, y), x=x, y=y, ax=ax)
+        return draw_tradeoff(self, x, y, ax=ax)
 
-    def tradeoff_points(self, x: str, y: str) -> pd.DataFrame:
-        """Return the points of :meth:`plot_tradeoff`, one row per trial."""
-        points = self.wide([x, y])
-        front = self.pareto({x: "maximize", y: "maximize"})["number"]
-        points["is_current"] = self.trials["is_current"].to_numpy()
-        points["on_front"] = points.index.isin(front)
-        points["label"] = self.labels()
-        return points
+    def plot_knob_curve(
+        self, metric: str, *, name: str | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw one metric per slice along one knob, the others as they are today."""
+        from sweeper.pictures import draw_knob_curve
+
+        return draw_knob_curve(self, metric, name=name, ax=ax)
+
+    def plot_heatmap(
+        self, address: str, *, rows: str, columns: str, ax: Axes | None = None
+    ) -> Axes:
+        """Draw one figure over two knobs, the others as they are today."""
+        from sweeper.pictures import draw_heatmap
+
+        return draw_heatmap(self, address, rows=rows, columns=columns, ax=ax)
 
     def labels(self) -> list[str]:
         """Return a short text per trial: the knobs in which the sweep's trials differ."""
@@ -450,63 +379,6 @@ class Results:
         """Return the knobs that take more than one value in this sweep."""
         names = dict.fromkeys(name for item in self.settings for name in item.as_dict())
         return tuple(n for n in names if len({item.get(n) for item in self.settings}) > 1)
-
-    def plot_knob_curve(
-        self, metric: str, *, name: str | None = None, ax: Axes | None = None
-    ) -> Axes:
-        """Draw one metric per slice along one knob, the others as they are today."""
-        from sweeper.plots import plot_knob_curve
-
-        name = name or self.manifest["table"]["knob"]
-        if name is None:
-            raise InputError("the space has no knob to draw.")
-        line = self.line(name)
-        chosen = self.figures[
-            self.figures["trial_id"].isin(line["trial_id"])
-            & (self.figures["metric"] == metric)
-            & (self.figures["n_queries"] > 0)
-        ]
-        texts = [str(item) for item in self.metrics]
-        if metric not in texts:
-            raise InputError(f'this sweep has no metric "{metric}". {did_you_mean(metric, texts)}')
-        value = {row: self.settings[n].get(name) for row, n in _pairs(line)}
-        curve = pd.DataFrame(
-            {
-                "value": [value[t] for t in chosen["trial_id"]],
-                "slice": chosen["slice"].to_numpy(),
-                "figure": chosen["value"].to_numpy(),
-            }
-        )
-        current = self.settings[self.trial("current")].get(name)
-        return plot_knob_curve(curve, knob=knob(name), metric=metric, current=current, ax=ax)
-
-    def plot_heatmap(
-        self, address: str, *, rows: str, columns: str, ax: Axes | None = None
-    ) -> Axes:
-        """Draw one figure over two knobs, the others as they are today."""
-        from sweeper.plots import plot_heatmap
-
-        values = self.wide([address])[address]
-        current = self.settings[self.trial("current")]
-        cells = {
-            (self.settings[n].get(rows), self.settings[n].get(columns)): float(values.loc[n])
-            for n in self.plane(rows, columns)
-        }
-        row_axis = sorted({row for row, _ in cells}, key=knob(rows).sort_key)
-        column_axis = sorted({column for _, column in cells}, key=knob(columns).sort_key)
-        frame = pd.DataFrame(
-            [[cells.get((row, column), math.nan) for column in column_axis] for row in row_axis],
-            index=pd.Index(row_axis, dtype=object),
-            columns=pd.Index(column_axis, dtype=object),
-        )
-        return plot_heatmap(
-            frame,
-            rows=knob(rows),
-            columns=knob(columns),
-            metric=address,
-            current=(current.get(rows), current.get(columns)),
-            ax=ax,
-        )
 
     def check_tables(self) -> None:
         """Read every table once.
@@ -547,10 +419,6 @@ class Results:
                 "again to mend it."
             )
         return content
-
-
-def _pairs(line: pd.DataFrame) -> list[tuple[str, int]]:
-    return [(str(t), int(n)) for t, n in zip(line["trial_id"], line["number"], strict=True)]
 
 
 _SHORT = {

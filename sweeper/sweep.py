@@ -417,10 +417,10 @@ def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
         return 0
     mended = 0
     for capture in opened.captures:
-        if capture.name not in results.pool_files:
+        if capture.name not in results.kept.pool_files:
             continue
         try:
-            results.read_pool(capture.name)
+            results.kept.read_pool(capture.name)
         except InputError:
             opened.pool_path(capture, owner=results.address).unlink(missing_ok=True)
             opened.pool(capture, owner=results.address, progress=progress)

@@ -273,7 +273,7 @@ def _unsteady(repeats: Repeats, n_explained: int) -> tuple[Cause, ...]:
 
 
 def _notes(kind: str, results: Results) -> tuple[str, ...]:
-    partly = len(results.live_questions)
+    partly = len(results.kept.live_questions)
     if partly:
         named = "one question" if partly == 1 else f"{partly} questions"
         return (

@@ -198,4 +198,4 @@ def test_what_a_black_box_answered_is_written_as_it_was_kept(tmp_path: Path) -> 
     answers.write_bytes(answers.read_bytes().split(b"\n")[0] + b"\n")
     done = invoke("export", "live", "--trial", trial, "--results", tmp_path / "results")
     assert done.exit_code == 2
-    assert "has no answer to question 'q1'. Run the sweep again." in done.stderr
+    assert "there is no answer to question 'q1' under" in done.stderr

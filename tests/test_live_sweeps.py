@@ -121,7 +121,7 @@ def test_questions_that_are_not_all_shown_are_searched_and_the_figures_are_right
     engine.asked.clear()
     summary = run_sweep(config, root=tmp_path / "partly")
     results = summary.results
-    assert results.live_questions == ("q4", "q5")
+    assert results.kept.live_questions == ("q4", "q5")
     assert any("does not show all candidates of 2 of 6 questions" in text for text in summary.notes)
     assert {name for name, _ in engine.searched} == {"q4", "q5"}
     assert len(engine.searched) == len(set(engine.searched)) == 2 * len(results.trials)

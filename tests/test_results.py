@@ -18,6 +18,7 @@ from sweeper.config import load_config
 from sweeper.errors import InputError
 from sweeper.frames import per_query_table
 from sweeper.metrics import parse_metrics
+from sweeper.pictures import tradeoff_points
 from sweeper.results import Results, find_sweep
 from sweeper.sweep import run_sweep
 from tests.projects import write_project
@@ -303,7 +304,7 @@ def test_a_stored_golden_set_that_is_gone_or_damaged_names_the_sweep(copied: Pat
 
 
 def test_plots_read_the_frames(results: Results) -> None:
-    points = results.tradeoff_points("entity.mrr", "fresh.mrr")
+    points = tradeoff_points(results, "entity.mrr", "fresh.mrr")
     assert points["is_current"].sum() == 1
     assert points.loc[points["on_front"]].index.tolist() == sorted(
         results.pareto({"entity.mrr": "maximize", "fresh.mrr": "maximize"})["number"]

@@ -365,7 +365,7 @@ def test_a_deleted_pool_is_named_and_a_run_captures_it_again(config: Config, roo
 def test_another_pool_in_place_of_the_sweeps_own_is_refused(config: Config, root: Path) -> None:
     results = run(config, root).results
     deeper = run(changed(config, "depth=6"), root).results
-    results.pool_path.write_bytes(deeper.pool_path.read_bytes())
+    results.kept.pool_files[""].write_bytes(deeper.kept.pool_files[""].read_bytes())
     with pytest.raises(InputError, match="not the candidates that this sweep was made with"):
         _ = Results(results.folder).pool
 

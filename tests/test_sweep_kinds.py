@@ -181,7 +181,7 @@ def test_knobs_of_the_engine_make_a_pool_each_and_their_figures_are_those_of_sin
 ) -> None:
     summary = run_sweep(loaded(path, CAPTURE, "table={}"), root=root)
     results = summary.results
-    assert summary.n_captured == len(results.pool_files) == 4
+    assert summary.n_captured == len(results.kept.pool_files) == 4
     assert results.trials["param_engine.lexical.match"].tolist()[0] == "any"
     for match in ("any", "all"):
         for size in (64, 1024):
@@ -303,7 +303,7 @@ def test_a_black_box_is_asked_each_question_once_per_setting(
     summary = boxed(path, root)
     assert len(box.asked) == len(set(box.asked)) == 4 * 6
     results = summary.results
-    assert results.pool_files == {}
+    assert results.kept.pool_files == {}
     assert results.wide(["entity.recall@1"])["entity.recall@1"].round(4).tolist() == [
         0.3333, 0.0, 0.3333, 0.3333,
     ]  # fmt: skip

@@ -1,0 +1,129 @@
+"""What a finished sweep kept of its engine: captured candidates, or the answers it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sweeper.errors import InputError
+from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.knobs import Settings
+from sweeper.poolfile import read_pool
+from sweeper.pools import Pool
+from sweeper.ranking import rank
+from sweeper.replay import Replay
+from sweeper.store import ANSWERS, read_journal
+
+__all__ = ["Kept"]
+
+
+class Kept:
+    """Pools and answers of one sweep, read when they are first asked for.
+
+    Parameters
+    ----------
+    folder
+        ``results/<name>/<id>``.
+    manifest
+        The sweep's.
+    golden
+        Its questions.
+
+    Attributes
+    ----------
+    pool_files
+        Where captured candidates are kept, by the text of the knobs that decide what is retrieved
+        (``Settings.origin.captured``). Empty where the engine shows no candidates.
+    live_questions
+        Questions of which the engine does not show all candidates: it was asked each setting.
+    """
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], golden: GoldenSet) -> None:
+        self._folder, self._golden = folder, golden
+        self._address = f"{manifest['name']}/{manifest['id']}"
+        self._facts: Mapping[str, Any] = manifest.get("pools", {"": manifest["pool"]})
+        pools = folder.parent.parent / ".pools"
+        self.pool_files: dict[str, Path] = {
+            name: pools / str(facts["file"]) for name, facts in self._facts.items() if facts["file"]
+        }
+        self.live_questions: tuple[QueryId, ...] = tuple(manifest.get("live_questions", ()))
+
+    @property
+    def replayable(self) -> bool:
+        """Whether all candidates were captured, so that settings beyond the trials can be shown."""
+        return bool(self.pool_files) and not self.live_questions
+
+    def read_pool(self, name: str) -> Pool:
+        """Read one of ``pool_files``.
+
+        Raises
+        ------
+        InputError
+            If it is gone, damaged, or not what the sweep was made with.
+        """
+        path = self.pool_files[name]
+        if not path.exists():
+            raise InputError(
+                f"{path}: the candidates of this sweep are gone. sweep run captures them again."
+            )
+        pool = read_pool(path)
+        if pool.digest != self._facts[name]["digest"]:
+            raise InputError(
+                f"{path}: these are not the candidates that this sweep was made with. "
+                "Repeat it with sweep run --fresh."
+            )
+        return pool
+
+    @cached_property
+    def pools(self) -> dict[str, Pool]:
+        """All captured candidates, by the names of ``pool_files``."""
+        return {name: self.read_pool(name) for name in self.pool_files}
+
+    @cached_property
+    def replay(self) -> Replay:
+        """What was captured, ready to rank under any settings.
+
+        Raises
+        ------
+        InputError
+            If the engine shows too few candidates, or they are gone.
+        """
+        if not self.replayable:
+            count = len(self.live_questions)
+            shown = "no candidates"
+            if count:
+                shown = f"too few candidates of {count} question{'s' if count > 1 else ''}"
+            raise InputError(
+                f"{self._address}: its engine shows {shown}, so only the settings that it was "
+                "asked can be shown. Add the setting to the space (or arms) and run the sweep."
+            )
+        several = len(self.pools) > 1
+        return Replay(self.pools if several else next(iter(self.pools.values())), self._golden)
+
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        """Return the key at every raw position of the answer to one question, best first.
+
+        Raises
+        ------
+        InputError
+            If the engine was asked and gave no answer, or the candidates are gone.
+        """
+        if self.pool_files and query_id not in self.live_questions:
+            pool = self.pools[settings.origin.captured]
+            candidates = pool.candidates(pool.query_ids.index(query_id))
+            return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+        answer = self._answers.get((settings.trial_id, query_id))
+        if answer is None:
+            raise InputError(
+                f"{self._address}: there is no answer to question {query_id!r} under "
+                f"{settings.text}. Run the sweep again."
+            )
+        return answer
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, QueryId], list[Key]]:
+        """What an engine that shows too few candidates answered, by trial id and question."""
+        records = read_journal(self._folder / ANSWERS)
+        return {(r["trial"], r["query"]): list(r["keys"]) for r in records if "query" in r}

@@ -1,0 +1,95 @@
+"""Plots of a finished sweep: its tables made ready for ``plots``, which draws."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sweeper.errors import InputError, did_you_mean
+from sweeper.knobs import knob
+from sweeper.plots import plot_heatmap, plot_knob_curve, plot_tradeoff
+from sweeper.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
+
+__all__ = ["draw_heatmap", "draw_knob_curve", "draw_tradeoff", "tradeoff_points"]
+
+
+def draw_tradeoff(results: Results, x: str, y: str, *, ax: Axes | None = None) -> Axes:
+    """Draw every trial by two figures, with the front and the current setting marked."""
+    return plot_tradeoff(tradeoff_points(results, x, y), x=x, y=y, ax=ax)
+
+
+def tradeoff_points(results: Results, x: str, y: str) -> pd.DataFrame:
+    """Return the points of :func:`draw_tradeoff`, one row per trial."""
+    points = results.wide([x, y])
+    front = results.pareto({x: "maximize", y: "maximize"})["number"]
+    points["is_current"] = results.trials["is_current"].to_numpy()
+    points["on_front"] = points.index.isin(front)
+    points["label"] = results.labels()
+    return points
+
+
+def draw_knob_curve(
+    results: Results, metric: str, *, name: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw one metric per slice along one knob, the others as they are today.
+
+    Raises
+    ------
+    InputError
+        If the sweep has no knob, or did not record the metric.
+    """
+    name = name or results.manifest["table"]["knob"]
+    if name is None:
+        raise InputError("the space has no knob to draw.")
+    line, figures = results.line(name), results.figures
+    chosen = figures[
+        figures["trial_id"].isin(line["trial_id"])
+        & (figures["metric"] == metric)
+        & (figures["n_queries"] > 0)
+    ]
+    texts = [str(item) for item in results.metrics]
+    if metric not in texts:
+        raise InputError(f'this sweep has no metric "{metric}". {did_you_mean(metric, texts)}')
+    pairs = zip(line["trial_id"], line["number"], strict=True)
+    value = {str(trial): results.settings[int(number)].get(name) for trial, number in pairs}
+    curve = pd.DataFrame(
+        {
+            "value": [value[trial] for trial in chosen["trial_id"]],
+            "slice": chosen["slice"].to_numpy(),
+            "figure": chosen["value"].to_numpy(),
+        }
+    )
+    current = results.settings[results.trial("current")].get(name)
+    return plot_knob_curve(curve, knob=knob(name), metric=metric, current=current, ax=ax)
+
+
+def draw_heatmap(
+    results: Results, address: str, *, rows: str, columns: str, ax: Axes | None = None
+) -> Axes:
+    """Draw one figure over two knobs, the others as they are today."""
+    values = results.wide([address])[address]
+    current = results.settings[results.trial("current")]
+    cells = {
+        (results.settings[n].get(rows), results.settings[n].get(columns)): float(values.loc[n])
+        for n in results.plane(rows, columns)
+    }
+    row_axis = sorted({row for row, _ in cells}, key=knob(rows).sort_key)
+    column_axis = sorted({column for _, column in cells}, key=knob(columns).sort_key)
+    frame = pd.DataFrame(
+        [[cells.get((row, column), math.nan) for column in column_axis] for row in row_axis],
+        index=pd.Index(row_axis, dtype=object),
+        columns=pd.Index(column_axis, dtype=object),
+    )
+    return plot_heatmap(
+        frame,
+        rows=knob(rows),
+        columns=knob(columns),
+        metric=address,
+        current=(current.get(rows), current.get(columns)),
+        ax=ax,
+    )
