@@ -10,10 +10,11 @@ import pandas as pd
 from sweeper.errors import InputError, did_you_mean
 from sweeper.knobs import knob
 from sweeper.plots import plot_heatmap, plot_knob_curve, plot_tradeoff
-from sweeper.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
+
+    from sweeper.results import Results
 
 __all__ = ["draw_heatmap", "draw_knob_curve", "draw_tradeoff", "tradeoff_points"]
 
