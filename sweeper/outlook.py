@@ -95,7 +95,7 @@ def outlook(config: Config, *, root: str | Path = "results") -> Outlook:
             n_to_run=0 if done else n_settings,
             n_questions=len(golden),
             depth=config.depth,
-            capture_seconds=capture_seconds,
+            capture_seconds=capture_seconds if requests else 0.0,
             replay_seconds=0.0 if done else replay_seconds,
         )
 

@@ -110,9 +110,9 @@ def front_table(results: Results) -> Table:
     notes = ["better, worse: questions compared with the current setting."]
     if hidden:
         notes.append(f"{hidden} more settings are on the front; --top {len(front)} shows them.")
-    return _settings_table(
-        results, shown, f"Best trade-offs between {objectives}", notes, _table_addresses(results)
-    )
+    several = len(results.objectives) > 1
+    title = f"Best trade-offs between {objectives}" if several else f"Best by {objectives}"
+    return _settings_table(results, shown, title, notes, _table_addresses(results))
 
 
 def top_table(results: Results, count: int) -> Table:

@@ -22,7 +22,7 @@ from sweeper.evaluate import Figures
 from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
 from sweeper.interrupts import Interrupts
-from sweeper.knobs import Settings
+from sweeper.knobs import Settings, knob
 from sweeper.manifest import changes, manifest_of, show_as, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
@@ -185,15 +185,22 @@ class _Work:
         return notes
 
     def _repetitions(self) -> list[str]:
+        """Say which settings were left out because they rank as another one does."""
         alike = self.planner.alike
         if not alike:
             return []
         text, other = next(iter(alike.items()))
-        one = len(alike) == 1
+        one = next(item for item in self.planner.order if item.text == text)
+        names = [n for n in {**one.as_dict(), **other.as_dict()} if one.get(n) != other.get(n)]
+        own, others = (
+            " ".join(f"{name}={knob(name).format(item.get(name))}" for name in names)
+            for item in (one, other)
+        )
+        single = len(alike) == 1
         return [
-            f"{len(alike)} {'setting ranks' if one else 'settings rank'} every question as another "
-            f"one does and {'was' if one else 'were'} not tried twice: {text} is {other.text}"
-            f"{'.' if one else ', for one.'}"
+            f"{len(alike)} {'setting ranks' if single else 'settings rank'} every question as "
+            f"another one does and {'was' if single else 'were'} not tried twice; for one, {own} "
+            f"ranks as {others} where {_rest(one, names) or 'nothing else is set'}."
         ]
 
     def finish(self, fail_fast: bool) -> None:
@@ -331,6 +338,13 @@ class _Work:
         self.known += [
             _known(item, figures, place, self.config) for place, item in enumerate(new, start=1)
         ]
+
+
+def _rest(settings: Settings, names: Sequence[str]) -> str:
+    """Return the knobs that are not among some and differ from their defaults."""
+    plain = Settings()
+    values = {n: v for n, v in settings.as_dict().items() if n not in names and v != plain.get(n)}
+    return " ".join(f"{name}={knob(name).format(value)}" for name, value in values.items())
 
 
 def planned(config: Config, channels: Sequence[str]) -> Planner:

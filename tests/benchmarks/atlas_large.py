@@ -1,10 +1,10 @@
-"""A larger atlas: the wiki of an invented company with 2,700 pages, made by templates.
+"""A larger atlas: the wiki of an invented company with 3,000 pages, made by templates.
 
     python -m tests.benchmarks.atlas_large DIR
 
 writes ``pages/<category>/<name>.md``, ``golden.jsonl``, ``triples.json`` and ``atlas.yaml``, which
 is ``configs/atlas.yaml`` on these files: ``sweep run DIR/atlas.yaml``. Everything follows from the
-seed, byte for byte. Services share the words of their names, and nine pages are about each of them,
+seed, byte for byte. Services share the words of their names, and ten pages are about each of them,
 so that recall@5 is far from its ceiling.
 """
 
@@ -15,7 +15,6 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
@@ -25,29 +24,23 @@ __all__ = ["Atlas", "Fact", "Page", "main", "make_atlas", "write_atlas"]
 
 CONFIG = Path(__file__).parents[2] / "configs/atlas.yaml"
 N_SERVICES = 300
-N_TICKETS = 4  # per service
-N_DISCUSSED = 3  # of them, each in a meeting with a digest
+N_TICKETS = 4  # per service, each with the digest of a meeting
 QUESTIONS_PER_TYPE = 60
 
 # "left = right": in the words of the pages = of somebody who asks. Asides stand on pages of every
 # kind and share words with the questions, so that single words decide little.
 _WORDS = """
 COLOURS Amber; Ashen; Azure; Brass; Bronze; Chalk; Cobalt; Copper; Coral; Crimson; Ebony; Flint;
-  Hazel; Indigo; Ivory; Jade; Linen; Ochre; Russet; Sable
-THINGS Anvil; Barge; Buoy; Chisel; Crane; Dial; Ferry; Girder; Hatch; Jetty; Kettle; Ladder; Mast;
-  Quay; Rudder; Weir
+  Hazel; Indigo; Ivory; Jade; Linen; Ochre; Russet; Sable; Silver; Slate; Umber; Violet
+THINGS Anvil; Barge; Buoy; Chisel; Crane; Dial; Ferry; Gong; Hatch; Jetty; Ladder; Mast; Quay; Weir
 OWNERS Ada; Bram; Cleo; Dirk; Elsa; Finn; Greta; Hugo; Ilse; Jonas; Karin; Lars; Mona; Nils; Olga
 DEEDS calculates = works out; keeps = stores; sends out = delivers; checks = validates;
   compares = matches; sorts = puts in order; prints = puts on paper; watches = monitors;
   cleans = tidies; counts = tallies; translates = rewrites; predicts = forecasts;
   plans = schedules; archives = puts away; measures = gauges; collects = gathers
-MATTERS courier rounds = delivery routes; invoices = bills; refunds = money back; rents = leases;
-  complaints = angry letters; shift lists = rotas; spare parts = replacements;
-  holiday requests = days off; street maps = town plans; contracts = signed deals;
-  customs forms = border papers; phone numbers = numbers to call; photographs = pictures;
-  training hours = lessons; fuel receipts = petrol slips; van repairs = mended vehicles;
-  parcel labels = stickers on boxes; door alarms = alarms of doors; job letters = applications;
-  station keys = keys of buildings
+MATTERS courier rounds; invoices; refunds; rents; complaints; shift lists; spare parts; contracts;
+  holiday requests; street maps; customs forms; phone numbers; photographs; training hours;
+  deposits; fuel receipts; van repairs; parcel labels; door alarms; station keys
 HABITS works on a copy, so that a slow reader never blocks a writer = leave live data alone;
   tries three times and then fails loudly = stop after a few attempts;
   asks two people before anything is deleted = want a second pair of eyes to erase;
@@ -57,11 +50,10 @@ HABITS works on a copy, so that a slow reader never blocks a writer = leave live
 CAUSES a full disk; a clock that ran ahead; a lost answer; an expired certificate; an empty file
 ASIDES The dashboard has a panel for it, and somebody looks at it every morning.;
   The question of cost was put off until the next quarter.;
+  There is a test for it now, and it fails without the change.;
   Nobody on call has been woken by it since the summer.;
   How many requests a second arrive depends on the season.;
-  Whoever owns the station wants to see it before it is switched on.;
-  An earlier attempt was given up, because nobody owned it.;
-  When the line is down, nothing else is tried.;
+  Whoever owns the station wants to see it, even when it is down.;
   The release before it is kept for a fortnight, then it goes.;
   Which ticket it was can be found in the list of decisions.
 """
@@ -88,16 +80,15 @@ class Page(NamedTuple):
     day: date
 
 
-@dataclass(frozen=True, slots=True)
-class Atlas:
+class Atlas(NamedTuple):
     """Pages by id (front matter and text), golden rows, triples."""
 
-    pages: dict[str, str] = field(default_factory=dict)
-    golden: list[dict[str, object]] = field(default_factory=list)
-    triples: list[dict[str, str]] = field(default_factory=list)
+    pages: dict[str, str]
+    golden: list[dict[str, object]]
+    triples: list[dict[str, str]]
 
     def add(self, page: Page, *said: str | Fact) -> None:
-        facts = [it for it in said if isinstance(it, Fact)]
+        facts = (it for it in said if isinstance(it, Fact))
         self.triples.extend(fact._asdict() | {"page": page.key} for fact in facts)
         text = " ".join(it.sentence if isinstance(it, Fact) else it for it in said)
         front = f"---\ntitle: {json.dumps(page.title)}\nupdated_at: {page.day}\n---\n"
@@ -111,7 +102,6 @@ class _Service(NamedTuple):
     asked: str
     habit: tuple[str, str]
     needs: Sequence[_Service]
-    rate: int
     tickets: range
 
     def key(self, category: str) -> str:
@@ -128,12 +118,12 @@ def make_atlas(n_services: int = N_SERVICES, *, seed: int = 7) -> Atlas:
     Parameters
     ----------
     n_services : count, at most 320
-        Each has a page, a design, four tickets and three digests.
+        Each has a page, a design, four tickets and four digests.
     seed
         Seeds a generator local to this call.
     """
     rng = random.Random(seed)
-    atlas = Atlas()
+    atlas = Atlas({}, [], [])
     services = _services(n_services, rng)
     users: dict[str, list[str]] = {service.name: [] for service in services}
     for service in services:
@@ -153,17 +143,16 @@ def make_atlas(n_services: int = N_SERVICES, *, seed: int = 7) -> Atlas:
 
 def _services(n_services: int, rng: random.Random) -> list[_Service]:
     names = rng.sample(list(product(_LISTS["COLOURS"], _LISTS["THINGS"])), n_services)
-    tasks = rng.sample(list(product(_pairs("DEEDS"), _pairs("MATTERS"))), n_services)
+    tasks = rng.sample(list(product(_pairs("DEEDS"), _LISTS["MATTERS"])), n_services)
     services: list[_Service] = []
     for i, (name, (deed, matter)) in enumerate(zip(names, tasks, strict=True)):
         service = _Service(
             name=" ".join(name),
             owner=rng.choice(_LISTS["OWNERS"]),
-            does=f"{deed[0]} {matter[0]}",
-            asked=f"{deed[1]} {matter[1]}",
+            does=f"{deed[0]} {matter}",
+            asked=f"{deed[1]} {matter}",
             habit=rng.choice(_pairs("HABITS")),
             needs=rng.sample(services, min(2, i)),  # earlier ones only, so there is no circle
-            rate=rng.randrange(20, 980, 10),
             tickets=range(1000 + i * N_TICKETS, 1000 + (i + 1) * N_TICKETS),
         )
         services.append(service)
@@ -177,16 +166,15 @@ def _pairs(name: str) -> list[tuple[str, str]]:
 def _describe(service: _Service, atlas: Atlas, rng: random.Random) -> None:
     name, owner, asides = service.name, service.owner, _LISTS["ASIDES"]
     built = date(2025, 1, 1) + timedelta(rng.randrange(400))
-    needs = (
-        Fact(name, "depends on", it.name, f"{name} depends on {it.name}, which {it.does}.")
-        for it in service.needs
-    )
     atlas.add(
         Page(service.key("entities"), name, built),
         f"{name} {service.does}.",
         Fact(owner, "owns", name, f"{owner} owns {name}."),
-        *needs,
-        f"It accepts {service.rate} requests a second and refuses the others.",
+        *(
+            Fact(name, "depends on", it.name, f"{name} depends on {it.name}, which {it.does}.")
+            for it in service.needs
+        ),
+        f"It accepts {rng.randrange(20, 980, 10)} requests a second and refuses the others.",
         *rng.sample(asides, 4),
     )
     atlas.add(
@@ -204,19 +192,18 @@ def _describe(service: _Service, atlas: Atlas, rng: random.Random) -> None:
             Fact(bug, "caused by", cause, f"{bug} is caused by {cause}."),
             *rng.sample(asides, 4),
         )
-        if place < N_DISCUSSED:
-            release = f"release {place + 2}.{rng.randrange(10)} of {name}"
-            atlas.add(
-                Page(f"digests/bf-{ticket}", f"Digest: {name}", opened + timedelta(5)),
-                f"A meeting about {name}, called by {owner}.",
-                Fact(release, "fixes", bug, f"Decision: {release} fixes {bug}."),
-                *rng.sample(asides, 5),
-            )
+        release = f"release {place + 2}.{rng.randrange(10)} of {name}"
+        atlas.add(
+            Page(f"digests/bf-{ticket}", f"Digest: {name}", opened + timedelta(5)),
+            f"A meeting about {name}, called by {owner}.",
+            Fact(release, "fixes", bug, f"Decision: {release} fixes {bug}."),
+            *rng.sample(asides, 5),
+        )
 
 
 def _ask(kind: str, it: _Service, users: list[str], rng: random.Random) -> tuple[str, list[str]]:
     """Return a question and its pages; ``users`` are the pages of what depends on the service."""
-    ticket = rng.choice(it.tickets[:N_DISCUSSED])
+    ticket = rng.choice(it.tickets)
     if kind == "lookup":
         return f"How many requests a second may be sent to {it.name}?", [it.key("entities")]
     if kind == "conceptual":
@@ -227,9 +214,8 @@ def _ask(kind: str, it: _Service, users: list[str], rng: random.Random) -> tuple
         form = rng.choice(("{}", "what is {}?", "{} since this morning"))
         return form.format(it.code(ticket)), [f"tickets/bf-{ticket}"]
     if it.needs and rng.random() < 0.5:
-        needed = it.needs[0]
-        question = f"Who owns the service that {needed.asked}, on which {it.name} relies?"
-        return question, [it.key("entities"), needed.key("entities")]
+        question = f"Who owns the service that {it.needs[0].asked}, on which {it.name} relies?"
+        return question, [it.key("entities"), it.needs[0].key("entities")]
     return f"Which release put BF-{ticket} right?", [f"digests/bf-{ticket}"]
 
 
@@ -238,8 +224,7 @@ def write_atlas(atlas: Atlas, folder: Path) -> None:
     files = {f"pages/{page}.md": text for page, text in atlas.pages.items()}
     files["golden.jsonl"] = "".join(json.dumps(row) + "\n" for row in atlas.golden)
     files["triples.json"] = json.dumps(atlas.triples, indent=1) + "\n"
-    lines = CONFIG.read_text("utf-8").splitlines(keepends=True)
-    config = "".join(line for line in lines if not line.startswith("#")).lstrip()
+    config = CONFIG.read_text("utf-8").partition("\n\n")[2]  # without the words at its top
     config = config.replace("name: atlas\n", "name: atlas-large\n")
     files["atlas.yaml"] = config.replace("corpora/atlas/", "")
     for name, text in files.items():
