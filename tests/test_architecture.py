@@ -82,6 +82,7 @@ LAYERS: tuple[str, ...] = (
     "baseline",
     "gates",
     "samplers",
+    "http_text",
     "embedders.base",
     "embedders.hashing",
     "embedders.cached",

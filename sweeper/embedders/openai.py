@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import random
-import re
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,6 +13,7 @@ import numpy as np
 
 from sweeper.embedders.base import Vectors, on_grid
 from sweeper.errors import EngineError, InputError
+from sweeper.http_text import excerpt, retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIEmbedder"]
 
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_SHOWN = 200  # characters of a server's answer that a message repeats
 
 
 class _Again(Exception):
@@ -189,7 +186,7 @@ class OpenAIEmbedder:
             raise InputError(f'base_url "{self._base_url}" is no address ({error}).') from error
         status = answer.status_code
         if status in _RETRIED:
-            after = _retry_after(answer.headers.get("Retry-After"))
+            after = retry_after(answer.headers.get("Retry-After"))
             raise _Again(f"HTTP {status}: {_excerpt(answer.text, key)}", after)
         if answer.is_redirect:
             host = urlsplit(answer.headers.get("Location", "")).netloc or "another address"
@@ -295,22 +292,6 @@ def _checked_address(base_url: str) -> str:
     return base_url.rstrip("/").removesuffix("/embeddings")
 
 
-def _retry_after(header: str | None) -> float | None:
-    """Read seconds or a date (RFC 9110 §10.2.3); anything else counts as absent."""
-    if header is None:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
-        return float(header)
-    try:
-        instant = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, instant.timestamp() - time.time())
-
-
 def _excerpt(text: str, key: str | None = None) -> str:
     """Return the beginning of a server's text, without the key: some repeat what they were sent."""
-    flat = " ".join(text.split())
-    if key is not None:
-        flat = flat.replace(key, "***")
-    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "..."
+    return excerpt(text if key is None else text.replace(key, "***"))

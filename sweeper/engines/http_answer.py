@@ -6,23 +6,20 @@ whatever stands in between, JSON that breaks off.
 
 from __future__ import annotations
 
-import email.utils
 import json
-import re
-import time
 from typing import TYPE_CHECKING, Any
 
 from sweeper.engines.http_credentials import blot
+from sweeper.http_text import excerpt, retry_after
 
 if TYPE_CHECKING:
     import httpx
 
     from sweeper.http_blocks import AuthBlock
 
-__all__ = ["Failure", "Passing", "excerpt", "read_answer"]
+__all__ = ["Failure", "Passing", "read_answer"]
 
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-_SHOWN = 200  # characters of a server's answer that a message repeats
 _NO_NUMBER = "a number that JSON has not"
 
 
@@ -71,7 +68,7 @@ def read_answer(answer: httpx.Response, secrets: tuple[str, ...], auth: AuthBloc
     kind = answer.headers.get("Content-Type", "no content type").partition(";")[0]
     received = f"HTTP {status}, {kind}: {excerpt(blot(answer.text, secrets))}"
     if status in _BUSY:
-        after = _retry_after(answer.headers.get("Retry-After"))
+        after = retry_after(answer.headers.get("Retry-After"))
         raise Passing(f"HTTP {status}", received, "Try again later.", after)
     if status in {401, 403}:
         raise Failure(f"HTTP {status}", received, _auth_remedy(auth))
@@ -91,12 +88,6 @@ def read_answer(answer: httpx.Response, secrets: tuple[str, ...], auth: AuthBloc
     )
 
 
-def excerpt(text: str) -> str:
-    """Return the beginning of a text on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "..."
-
-
 def _auth_remedy(auth: AuthBlock | None) -> str:
     if auth is None:
         return "Credentials are needed: name them under auth."
@@ -105,16 +96,3 @@ def _auth_remedy(auth: AuthBlock | None) -> str:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{_NO_NUMBER} ({name})")
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Read seconds or a date (RFC 9110 §10.2.3); anything else counts as absent."""
-    if header is None:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
-        return float(header)
-    try:
-        instant = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, instant.timestamp() - time.time())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sweeper.engines.http_answer import excerpt
 from sweeper.errors import EngineError, InputError
+from sweeper.http_text import excerpt
 
 __all__ = ["JsonPath", "optional_path", "outline", "shown"]
 
