@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sweeper.golden import OVERALL
-from sweeper.intervals import Interval95, mean_interval
+from sweeper.intervals import mean_interval
 from sweeper.knobs import Settings, knob
 from sweeper.result_tables import Table, figure_columns, tallies, worth_of_a_question
 from sweeper.results import Results
-from sweeper.tables import Column, decimals, signed
+from sweeper.tables import Column, signed
 
 __all__ = ["arms_table", "price_table"]
 
@@ -58,34 +58,28 @@ def price_table(results: Results) -> Table | None:
     values = scores.values[metric]
     rows: list[tuple[object, ...]] = []
     for group in (*scores.slices, OVERALL):
-        member = np.ones(len(scores.slice_of), bool)
+        member = ~np.isnan(values).any(axis=0)
         if group != OVERALL:
-            member = scores.slice_of == scores.slices.index(group)
-        member &= ~np.isnan(values[0])
+            member &= scores.slice_of == scores.slices.index(group)
+        strata = [member & (scores.slice_of == number) for number in range(len(scores.slices))]
         if not member.any():
             continue
-        cells: list[object] = []
-        for row in range(1, len(values)):
-            moved = values[row] - values[0]
-            strata = [
-                moved[member & (scores.slice_of == number)] for number in range(len(scores.slices))
-            ]
-            cells.append(
-                _moved(
-                    float(moved[member].mean()),
-                    mean_interval(
-                        [own for own in strata if len(own)], seed=_SEED, bounds=(-1.0, 1.0)
-                    ),
-                )
+        for (name, _), own in zip(trials, values[1:], strict=True):
+            moved = own - values[0]
+            interval = mean_interval(
+                [moved[part] for part in strata if part.any()], seed=_SEED, bounds=(-1.0, 1.0)
             )
-        rows.append((group, int(member.sum()), *cells))
+            low, high = (None, None) if interval is None else (interval.low, interval.high)
+            rows.append((group, int(member.sum()), name, float(moved[member].mean()), low, high))
     return Table(
-        f"What each arm moves in {metric.upper() if metric in {'mrr', 'ap'} else metric}, "
-        "with 95% intervals",
+        f"What each arm moves in {metric.upper() if metric in {'mrr', 'ap'} else metric}",
         (
             Column("slice"),
             Column("questions", "right"),
-            *(Column(name, "right", key=name) for name, _ in trials),
+            Column("arm"),
+            Column("moves by", "right", signed, key="difference"),
+            Column("95% from", "right", signed, key="low"),
+            Column("to", "right", signed, key="high"),
         ),
         tuple(rows),
     )
@@ -105,10 +99,3 @@ def _changes(results: Results, number: int) -> str:
     names = dict.fromkeys([*today.as_dict(), *own.as_dict()])
     changed = [name for name in names if own.get(name) != today.get(name)]
     return ", ".join(f"{name} {knob(name).format(own.get(name))}" for name in changed) or "-"
-
-
-def _moved(mean: float, interval: Interval95 | None) -> str:
-    if interval is None:
-        return signed(mean)
-    low, high = (decimals(3)(value) for value in (interval.low, interval.high))
-    return f"{signed(mean)} [{low}, {high}]"

@@ -43,7 +43,7 @@ def engine_block(file: ConfigFile, captured: Mapping[str, Value]) -> EngineBlock
 
 def todays_value(file: ConfigFile, name: str) -> Value:
     """Return the value of a key of the engine's block as the file has it."""
-    return _canonical(_at(_dumped(file.engine), _steps_of(name)))
+    return _canonical(file.engine, _steps_of(name))
 
 
 def read_captured(
@@ -63,9 +63,11 @@ def read_captured(
         block = engine_block(file, {name: _free(raw)})
     except ValidationError as error:
         message = str(error.errors()[0]["msg"])
+        if "instance of" in message:
+            message = "a mapping of keys is needed"
         problems.at(location, f"the engine does not take {raw!r} as {name}: {message}.")
         return False
-    into[name] = _canonical(_at(_dumped(block), steps))
+    into[name] = _canonical(block, steps)
     return True
 
 
@@ -99,12 +101,19 @@ def _put(data: dict[str, Any], defaults: Any, steps: Sequence[str], value: Any) 
     data[steps[-1]] = value
 
 
-def _canonical(value: Any) -> Value:
-    """Return one text for one value; a block that only has a kind is known by that word."""
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if item is not None}
-        return str(kept["kind"]) if list(kept) == ["kind"] else _free(kept)
-    return _free(value)
+def _canonical(block: EngineBlock, steps: Sequence[str]) -> Value:
+    """Return one text for one value: what is as it is by default is left out of it.
+
+    A block of which a kind alone is left is known by that word.
+    """
+    value = _at(_dumped(block), steps)
+    if not isinstance(value, dict):
+        return _free(value)
+    short = _at(block.model_dump(mode="json", exclude_defaults=True), steps) or {}
+    if "kind" not in value:
+        return _free(short)
+    kept = {"kind": value["kind"], **short}
+    return str(value["kind"]) if list(kept) == ["kind"] else _free(kept)
 
 
 def _raw(file: ConfigFile, name: str, value: Value) -> Any:

@@ -30,7 +30,7 @@ class SamplerBlock(Block):
     n_trials: int | None = Field(
         default=None, ge=0, le=1_000_000, description="Budget: how many settings to try."
     )
-    seed: int = Field(default=0, ge=0, description="Seeds every draw.")
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seeds every draw.")
     batch_size: int = Field(
         default=16,
         ge=2,

@@ -61,6 +61,8 @@ def read_arms(
     """Return named settings: today's with some knobs changed."""
     found = []
     for arm, block in file.arms.items():
+        if not arm.strip() or arm == "today":
+            problems.at(("arms", arm), "needs a name of its own; today is the current settings.")
         values: dict[str, Value] = {}
         for name, raw, location in _flat(block, ("arms", arm)):
             if name.startswith(CAPTURE_PREFIX):
@@ -79,6 +81,7 @@ def read_space(file: ConfigFile, current: Settings, problems: Located) -> Search
     for name, raw, location in _flat(file.space, ("space",)):
         reader.read(name, raw, location)
     reader.check_conditions()
+    _check_overlaps(file, problems)
     try:
         return SearchSpace(current, reader.choices, reader.spans, reader.when)
     except ValueError as error:
@@ -91,6 +94,15 @@ def named_knobs(file: ConfigFile) -> list[tuple[str, Location]]:
     blocks = [_flat(file.current, ("current",)), _flat(file.space, ("space",))]
     blocks += [_flat(block, ("arms", name)) for name, block in file.arms.items()]
     return [(name, location) for block in blocks for name, _, location in block]
+
+
+def _check_overlaps(file: ConfigFile, problems: Located) -> None:
+    """Refuse a key of the engine beside one that holds it: one would silently win."""
+    named = dict(named_knobs(file))
+    for name, location in named.items():
+        outer = next((other for other in named if name.startswith(f"{other}.")), None)
+        if outer is not None and outer.startswith(CAPTURE_PREFIX):
+            problems.at(location, f"is a part of {outer}, which is a knob too. Vary one of them.")
 
 
 class _SpaceReader:
@@ -106,14 +118,18 @@ class _SpaceReader:
     def read(self, name: str, raw: Any, location: Location) -> None:
         """Read one knob's values: a list, one value, or a mapping that describes them."""
         self.choices[name] = ()
-        if not _is_span(raw):
+        if not isinstance(raw, dict) or (name.startswith(CAPTURE_PREFIX) and not _is_span(raw)):
             self.choices[name] = self._list(name, raw, location)
             return
+        if not raw:
+            self._problems.at(location, "needs values: a list, or {low: 1, high: 9, step: 2}.")
         unknown = [key for key in raw if key not in _SPAN_KEYS]
         for key in unknown:
             self._problems.at(
                 (*location, key), f"unknown key. {did_you_mean(str(key), _SPAN_KEYS)}"
             )
+        if unknown or not raw:
+            return
         self._conditions(name, raw.get("when"), (*location, "when"))
         if "values" in raw:
             extra = [key for key in ("low", "high", "step", "n", "log", "also") if key in raw]
@@ -202,7 +218,9 @@ class _SpaceReader:
         step = _decimal(raw)
         count = (high - low) / step
         if count > _MOST_VALUES:
-            self._problems.at((*location, "step"), f"makes {int(count) + 1} values. Take a longer.")
+            self._problems.at(
+                (*location, "step"), "makes more than a million values. Take a longer."
+            )
             return ()
         if count != int(count):
             last = low + step * int(count)
@@ -220,7 +238,9 @@ class _SpaceReader:
     ) -> tuple[Value, ...]:
         """Return n points from low to high, rounded to what a person types; the ends are exact."""
         if not isinstance(raw, int) or isinstance(raw, bool) or not 1 <= raw <= _MOST_VALUES:
-            self._problems.at((*location, "n"), f"must be a count of at least 1, got {raw!r}.")
+            self._problems.at(
+                (*location, "n"), f"must be a count from 1 to {_MOST_VALUES}, got {raw!r}."
+            )
             return ()
         first, last = float(low), float(high)
         if raw == 1 and first != last:
@@ -270,12 +290,21 @@ class _SpaceReader:
         self.when[name] = tuple(found)
 
     def check_conditions(self) -> None:
-        """Refuse a condition on a knob that is drawn from a span and has no list of values."""
+        """Refuse conditions that always or never hold."""
         for condition, place in self._condition_places:
+            other = knob(condition.knob)
             if condition.knob not in self.choices and condition.knob not in self.spans:
                 self._problems.at(
                     place, f"{condition.knob} is not in the space, so it always or never holds."
                 )
+            elif (other.words or other.free) and condition.sign not in {"==", "!="}:
+                self._problems.at(place, "words are neither above nor below: write == or !=.")
+            elif other.free and condition.value not in self.choices[condition.knob]:
+                known = did_you_mean(
+                    other.format(condition.value),
+                    [other.format(value) for value in self.choices[condition.knob]],
+                )
+                self._problems.at(place, f"this knob never has that value. {known}")
 
 
 def _is_span(raw: Any) -> bool:
@@ -306,7 +335,8 @@ def _flat(block: Mapping[str, Any], location: Location) -> list[tuple[str, Any, 
     found: list[tuple[str, Any, Location]] = []
     for name, raw in block.items():
         here = (*location, name)
-        nested = isinstance(raw, dict) and not _is_span(raw)
+        # A mapping below a knob describes its values; below anything else it holds knobs.
+        nested = isinstance(raw, dict) and not _is_span(raw) and name not in KNOBS
         if name == "engine" and nested:
             found += _leaves("engine", raw, here)
         elif nested and not str(name).startswith(CAPTURE_PREFIX):

@@ -113,6 +113,8 @@ class Chunking:
     overlap: int = 200
 
     def __post_init__(self) -> None:
+        if self.kind != "size":
+            return
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise ValueError(f"need 0 <= overlap < size, got {self.overlap} and {self.size}")
 

@@ -11,6 +11,7 @@ import contextlib
 import math
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -33,6 +34,8 @@ BACKENDS: tuple[Backend, ...] = ("auto", "sequential", "threading", "loky", "das
 
 _FROM_TRIAL_QUERIES = 4_000_000
 """Below this, starting worker processes takes longer than all of the replay."""
+
+_ADDRESS = re.compile(r"[a-z]+://[^\s:/]+(:\d+)?(/\S*)?|[a-z]+://\[[0-9a-f:]+\]:\d+")
 
 _CHUNK_TRIAL_QUERIES = 400_000
 """Work per chunk: about a tenth of a second, so that progress moves and a kill costs little."""
@@ -98,6 +101,14 @@ class Fanout:
             raise InputError("backend dask needs a scheduler, such as tcp://127.0.0.1:8786.")
         if self.scheduler is not None and self.backend != "dask":
             raise InputError("a scheduler is of use to the backend dask alone.")
+        if self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
+            raise InputError(
+                f"a scheduler has an address such as tcp://127.0.0.1:8786, got {self.scheduler!r}."
+            )
+        if self.backend == "threading" and self.timeout_seconds is not None:
+            raise InputError(
+                "a thread cannot be stopped: for a timeout take the backend sequential or loky."
+            )
 
     def run(
         self,
@@ -132,7 +143,8 @@ class Fanout:
     def _chosen(self, replay: Replay, settings: Sequence[Settings]) -> tuple[Backend, int]:
         n_jobs = self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
         if self.backend != "auto":
-            return self.backend, n_jobs
+            alone = n_jobs == 1 and self.backend != "dask"
+            return ("sequential" if alone else self.backend), n_jobs
         enough = len(settings) * max(1, replay.judgments.n_queries) >= _FROM_TRIAL_QUERIES
         return ("loky" if n_jobs > 1 and enough else "sequential"), n_jobs
 
@@ -315,13 +327,15 @@ def _lost_worker() -> tuple[type[BaseException], ...]:
 @contextlib.contextmanager
 def _dask_client(scheduler: str) -> Iterator[None]:
     try:
+        import dask
         from distributed import Client
     except ImportError:
         raise InputError(
             'backend dask needs the extra dask: pip install "sweeper[dask]".'
         ) from None
     try:
-        client: Any = Client(scheduler, timeout="10s", set_as_default=True)  # type: ignore[no-untyped-call]
+        with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
+            client: Any = Client(scheduler, timeout="10s", set_as_default=True)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:
         raise EngineError(
             f"no Dask scheduler answers at {scheduler} ({type(error).__name__}). Start one with: "

@@ -25,6 +25,7 @@ from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings, Value
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.pools import Pool
+from sweeper.results import load
 from sweeper.store import Journal, past_sweeps
 
 __all__ = [
@@ -91,12 +92,21 @@ class Capture:
 class OpenSweep:
     """A sweep's inputs and its engines: one per combination of knobs that decide what is retrieved.
 
-    ``captures`` has the engine as it runs today first.
+    Attributes
+    ----------
+    inputs
+    captures
+        The engine as it runs today first.
+    root
+        Folder of all results.
+    warm_start
+        The earlier sweep, ``name/id``, with which a sampler begins.
     """
 
     inputs: Inputs
     captures: tuple[Capture, ...]
     root: Path
+    warm_start: str | None = None
 
     @property
     def engine(self) -> Engine:
@@ -112,7 +122,9 @@ class OpenSweep:
     def spec(self) -> dict[str, Any]:
         """What identifies the sweep; equal specs give equal tables."""
         prints = [item.engine.fingerprint for item in self.captures]
+        warm = {} if self.warm_start is None else {"warm_start": self.warm_start}
         return {
+            **warm,
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
             "corpus": self.inputs.corpus_digest,
@@ -208,7 +220,26 @@ def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[Open
         captures = (today, *(opened(values, as_of) for values in others))
         config.check_channels(today.engine.channels)
         config.check_knobs(today.engine.knobs)
-        yield OpenSweep(inputs, captures, root)
+        yield OpenSweep(inputs, captures, root, _earlier(config, root))
+
+
+def _earlier(config: Config, root: Path) -> str | None:
+    """Return the address of the sweep that a sampler begins with, as it is called today.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is named so that it would be this sweep itself.
+    """
+    name = config.file.sampler.warm_start
+    if name is None:
+        return None
+    if name == config.name:
+        raise InputError(
+            f"{config.path}: sampler.warm_start: {name} is this sweep itself. Name the earlier one "
+            f"with its id, such as {name}/1a2b3c4d."
+        )
+    return load(name, root=root).address
 
 
 def _stem(inputs: Inputs, engine: Engine, config: Config) -> str:

@@ -104,7 +104,10 @@ def write_outcome(
         figures,
         seconds=[record["seconds"] for record in mine],
         errors=[record.get("error") for record in mine],
-        feasible=_feasible(config, trials, figures),
+        feasible=[
+            fine and "error" not in record
+            for fine, record in zip(_feasible(config, trials, figures), mine, strict=True)
+        ],
         per_query=_per_query(golden, config.metrics, chosen, source),
     )
     return {stored.name: hashlib.sha256(stored.read_bytes()).hexdigest(), **digests}

@@ -204,6 +204,11 @@ def pick(
         bounds = default_constraints(results)
     current = results.trial("current")
     settings = results.settings
+    if results.trials["status"].iloc[current] == "failed":
+        raise InputError(
+            f"{results.address}: today's setting has no figures, so nothing can be compared with "
+            "it. Run the same sweep again."
+        )
     scores = results.scores()
     for address in [item.address for item in wanted] + [item.address for item in bounds]:
         if not len(scores.rows(address)[1]):

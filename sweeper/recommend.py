@@ -70,7 +70,7 @@ class Scores:
         member = np.ones(len(self.slice_of), bool)
         if group != OVERALL:
             member = self.slice_of == self.slices.index(group)
-        queries = np.flatnonzero(member & ~np.isnan(table[0]))
+        queries = np.flatnonzero(member & ~np.isnan(table).all(axis=0))
         return table[:, queries], queries
 
     def figure(self, address: str) -> FloatArray:
@@ -94,6 +94,14 @@ class Scores:
         known, place = np.unique(figure, return_inverse=True)
         today = float(figure[current])
         return np.array([constraint.holds(value, today) for value in known.tolist()])[place]
+
+    def without(self, trials: NDArray[np.bool_]) -> Scores:
+        """Return the scores with those of some trials blanked, shape (n_trials,)."""
+        return Scores(
+            {name: np.where(trials[:, None], np.nan, table) for name, table in self.values.items()},
+            self.slices,
+            self.slice_of,
+        )
 
     def of(self, queries: NDArray[np.intp]) -> Scores:
         """Return the scores of some questions."""

@@ -71,6 +71,9 @@ def line_table(results: Results, name: str | None = None) -> Table:
     addresses = results.manifest["table"]["columns"]
     wide = results.wide(addresses).to_numpy().tolist()
     numbers = results.line(name)["number"].tolist()
+    if name is not None and results.manifest["spec"]["config"].get("sampler"):
+        # Only a grid has an order that somebody typed.
+        numbers.sort(key=lambda n: knob(name).sort_key(results.settings[n].get(name)))
     today = results.settings[results.trial("current")]
     notes = worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses])
     figures = figure_columns(addresses)

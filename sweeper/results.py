@@ -60,7 +60,8 @@ def find_sweep(sweep: str | Path, *, root: str | Path = "results") -> Path:
     for folder in (Path(sweep), Path(root) / sweep):
         if (folder / MANIFEST).is_file():
             return folder
-        latest = latest_sweep(folder)
+        # One that is running, or was interrupted, has nothing to show: one before it may.
+        latest = latest_sweep(folder, finished=True) or latest_sweep(folder)
         if latest is not None:
             return latest
     known = sorted({path.parent.name for path, _ in past_sweeps(Path(root))})
@@ -68,9 +69,14 @@ def find_sweep(sweep: str | Path, *, root: str | Path = "results") -> Path:
     raise InputError(f"no sweep {str(sweep)!r}. {hint}")
 
 
-def latest_sweep(folder: Path) -> Path | None:
-    """Return the sweep under a name's folder that was started last."""
-    mine = [path for path, _ in past_sweeps(folder.parent) if path.parent == folder]
+def latest_sweep(folder: Path, *, finished: bool = False) -> Path | None:
+    """Return the sweep under a name's folder that was started last, or the last that finished."""
+    states = {"complete", "incomplete"}
+    mine = [
+        path
+        for path, manifest in past_sweeps(folder.parent)
+        if path.parent == folder and (not finished or manifest.get("status") in states)
+    ]
     return mine[-1] if mine else None
 
 
@@ -104,6 +110,11 @@ class Results:
     def address(self) -> str:
         """``name/id``, as commands take it."""
         return f"{self.manifest['name']}/{self.manifest['id']}"
+
+    @property
+    def n_failed(self) -> int:
+        """How many trials have no figures; the command that ran the sweep tries them again."""
+        return int((self.trials["status"] == "failed").sum())
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -160,7 +171,7 @@ class Results:
         return str(self.trials.loc[self.trials["is_current"], "trial_id"].iloc[0])
 
     def trial(self, name: str | int) -> int:
-        """Return a trial's number from its number, ``#number``, id, or ``current``.
+        """Return a trial's number from its number, ``#number``, id, arm, or ``current``.
 
         Raises
         ------
@@ -170,6 +181,8 @@ class Results:
         text = str(name).rpartition("#")[2]
         if text == "current":
             text = self.current
+        if text in set(self.trials["arm"].dropna()):
+            return int(self.trials.index[self.trials["arm"] == text][0])
         if text in set(self.trials["trial_id"]):
             return int(self.trials.index[self.trials["trial_id"] == text][0])
         if text.isdecimal() and int(text) < len(self.trials):
@@ -237,7 +250,9 @@ class Results:
         """Return each question's value of every metric, for some trials or all."""
         numbers = list(range(len(self.trials))) if trials is None else list(trials)
         if self.replayable:
-            return scores_of(self.replay, [self.settings[n] for n in numbers], self.metrics)
+            found = scores_of(self.replay, [self.settings[n] for n in numbers], self.metrics)
+            failed = (self.trials["status"] == "failed").to_numpy()[numbers]
+            return found.without(failed) if failed.any() else found
         judgments = Judgments(self.golden)
         kept = self._table("per_query").set_index("trial_id")
         ids = self.trials["trial_id"]
@@ -367,11 +382,14 @@ class Results:
         return draw_heatmap(self, address, rows=rows, columns=columns, ax=ax)
 
     def labels(self) -> list[str]:
-        """Return a short text per trial: the knobs in which the sweep's trials differ."""
+        """Return a short text per trial: its arm, or the knobs in which the trials differ."""
         knobs = [(_short(name), knob(name)) for name in self.varied_knobs]
+        arms = self.trials["arm"].tolist()
         return [
-            ", ".join(f"{short} {own.format(item.get(own.name))}" for short, own in knobs)
-            for item in self.settings
+            arm
+            if isinstance(arm, str)
+            else ", ".join(f"{short} {own.format(item.get(own.name))}" for short, own in knobs)
+            for arm, item in zip(arms, self.settings, strict=True)
         ]
 
     @cached_property

@@ -8,6 +8,7 @@ lives in memory alone and is made anew from our records for every batch.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,8 @@ __all__ = [
 
 Kind: TypeAlias = Literal["grid", "random", "qmc", "tpe", "nsga2"]
 
-_ASKED_PER_TRIAL = 50
-"""Points asked for each new one before a sampler that repeats itself is out of ideas."""
+_REPEATS = 100
+"""Points that a sampler may repeat in a row before it is out of ideas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class Adaptive:
     def _sampler(self, n_done: int) -> optuna.samplers.BaseSampler:
         import optuna
 
-        seed = self._seed + n_done
+        seed = (self._seed + n_done) % 2**32
         if self._kind == "tpe":
             return optuna.samplers.TPESampler(seed=seed)
         return optuna.samplers.NSGAIISampler(population_size=self._batch_size, seed=seed)
@@ -245,7 +246,7 @@ class _Axes:
     def __init__(self, space: SearchSpace) -> None:
         from optuna.distributions import FloatDistribution, IntDistribution
 
-        self._space = space
+        self.space = space
         self._lists: dict[str, list[Value]] = {}
         self.distributions: dict[str, Any] = {}
         for name in space.knobs:
@@ -268,15 +269,15 @@ class _Axes:
     def settings(self, params: dict[str, Any]) -> Settings:
         """Return the settings that a sampler's numbers stand for."""
         values: dict[str, Value] = {}
-        for name in self._space.knobs:
-            span = self._space.spans.get(name)
+        for name in self.space.knobs:
+            span = self.space.spans.get(name)
             if span is None:
                 values[name] = self._lists[name][params.get(name, 0)]
             elif params.get(f"{name}?", 0) > 0:
                 values[name] = span.also[params[f"{name}?"] - 1]
             else:
                 values[name] = _typed(params[name], span)
-        return self._space.settings(values)
+        return self.space.settings(values)
 
     def params(self, settings: Settings) -> dict[str, Any]:
         """Return numbers that stand for some settings of the space.
@@ -284,8 +285,8 @@ class _Axes:
         A knob that does not matter there is given the first place of its axis.
         """
         params: dict[str, Any] = {}
-        for name in self._space.knobs:
-            value, span = settings.get(name), self._space.spans.get(name)
+        for name in self.space.knobs:
+            value, span = settings.get(name), self.space.spans.get(name)
             if span is None:
                 axis = self._lists[name]
                 if len(axis) > 1:
@@ -319,20 +320,28 @@ def _ask(
     seen: set[str],
     told: Sequence[Known] = (),
 ) -> list[Settings]:
-    """Ask until so many new settings are found, or the sampler only repeats itself."""
+    """Ask until so many new settings are found, or the sampler only repeats itself.
+
+    Then the rest of the batch is taken from what it never proposed, as the space lists it.
+    """
     outcome = {item.settings.text: item for item in told}
     seen = set(seen)
     found: list[Settings] = []
-    for _ in range(_ASKED_PER_TRIAL * wanted):
-        if len(found) == wanted:
-            break
+    repeats = 0
+    while len(found) < wanted and repeats < _REPEATS:
         trial = study.ask(axes.distributions)
         settings = axes.settings(trial.params)
         if settings.text not in seen:
             seen.add(settings.text)
             found.append(settings)
-        elif settings.text in outcome:
+            repeats = 0
+            continue
+        repeats += 1
+        if settings.text in outcome:
             _tell(study, trial, outcome[settings.text])
+    if len(found) < wanted and axes.space.size is not None:
+        fresh = (item for item in axes.space if item.text not in seen)
+        found += itertools.islice(fresh, wanted - len(found))
     return found
 
 

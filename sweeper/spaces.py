@@ -7,6 +7,7 @@ equal rankings are not tried twice. Nothing here builds a product to count it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ __all__ = ["Condition", "SearchSpace", "Span", "Trial", "plainest", "significant
 
 _DIGITS = 6
 """Significant digits of a drawn number: one that a person can type again."""
+
+_MOST_LISTED = 1_000_000
+"""Integers of a span that are listed, so that a sampler which tried them all can stop."""
 
 _SIGNS = {
     ">": lambda a, b: a > b,
@@ -42,6 +46,15 @@ class Span:
         if value in self.also:
             return True
         return isinstance(value, int | float) and self.low <= value <= self.high
+
+
+@functools.lru_cache(maxsize=64)
+def _listed(span: Span) -> tuple[Value, ...] | None:
+    """Return all values of a span, in order; ``None`` if there are too many, or no end of them."""
+    if not span.integer or span.high - span.low >= _MOST_LISTED:
+        return None
+    numbers = range(int(span.low), int(span.high) + 1)
+    return (*numbers, *(value for value in span.also if value not in numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +147,23 @@ class SearchSpace:
         With conditions on knobs that have more than a million combinations among themselves, the
         number that there would be without conditions.
         """
-        if self.spans:
+        counts = self._counts()
+        if counts is None:
             return None
-        plain = math.prod(len(values) for values in self.choices.values())
+        plain = math.prod(counts.values())
         asked = {one.knob for conditions in self.when.values() for one in conditions}
         parents = [name for name in self._order if name in asked]
-        if not parents or math.prod(len(self.choices[name]) for name in parents) > 1_000_000:
+        if not parents or math.prod(counts[name] for name in parents) > 1_000_000:
             return plain
         rest = [name for name in self._order if name not in asked]
         return sum(
-            math.prod(len(self.choices[n]) if self._applies(n, values) else 1 for n in rest)
+            math.prod(counts[n] if self._applies(n, values) else 1 for n in rest)
             for values in self._walk(parents)
         )
 
     def __iter__(self) -> Iterator[Settings]:
         """Yield every combination, each once, the last knob changing fastest."""
-        if self.spans:
+        if self._counts() is None:
             raise ValueError(f"a span has no list of values: {', '.join(self.spans)}")
         for values in self._walk(self._order):
             yield self.base.with_values(values)
@@ -191,6 +205,17 @@ class SearchSpace:
             return (*ends, *span.also)
         return self.choices.get(name, (self.base.get(name),))
 
+    def _listed(self, name: str) -> tuple[Value, ...]:
+        if name in self.spans:
+            return _listed(self.spans[name]) or ()
+        return self.choices[name]
+
+    def _counts(self) -> dict[str, int] | None:
+        """Return how many values each knob has; ``None`` if one has no end of them."""
+        if any(_listed(span) is None for span in self.spans.values()):
+            return None
+        return {name: len(self._listed(name)) for name in self._order}
+
     def _applies(self, name: str, values: Mapping[str, Value]) -> bool:
         return all(
             one.holds(values[one.knob] if one.knob in values else self.base.get(one.knob))
@@ -209,7 +234,7 @@ class SearchSpace:
             if not self._applies(name, values):
                 stack.append((place + 1, values))
                 continue
-            for value in reversed(self.choices[name]):
+            for value in reversed(self._listed(name)):
                 stack.append((place + 1, {**values, name: value}))
 
     def _sorted(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ __all__ = [
     "MANIFEST",
     "Journal",
     "Lock",
+    "is_locked",
     "past_sweeps",
     "read_journal",
     "read_manifest",
@@ -107,6 +108,20 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Replace the manifest."""
     text = json.dumps({"version": MANIFEST_VERSION, **manifest}, indent=2, ensure_ascii=False)
     write_atomically(folder / MANIFEST, text + "\n")
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a live process holds a sweep's folder."""
+    path = folder / ".lock"
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except (Timeout, OSError):
+        return True
+    lock.release()
+    return False
 
 
 class Journal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
 from sweeper.interrupts import Interrupts
 from sweeper.knobs import Settings, knob
-from sweeper.manifest import changes, manifest_of, show_as, status
+from sweeper.manifest import changes, manifest_of, show_as, shown, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
 from sweeper.planner import Planner
@@ -118,6 +119,11 @@ def run_sweep(
     with open_sweep(config, root=root) as opened:
         folder = folder_of(root / config.name, opened.spec, fresh=fresh)
         notes = changes(folder, opened.spec)
+        finished = _finished(folder)
+        if finished is not None and _as_wanted(finished, config):
+            notes += _findings(finished, config)
+            kept = len(finished.trials)
+            return Summary(finished, 0, kept, 0, 0, (), tuple(notes))
         with Lock(folder) as lock:
             notes += [lock.taken_over] if lock.taken_over else []
             for place in (folder, folder / "plots", root / ".pools"):
@@ -166,7 +172,28 @@ class _Work:
 
     def notes(self) -> list[str]:
         """Say what a reader of the tables should know of how they came about."""
-        return [*self._repetitions(), *self._live_notes()]
+        return [*self._repetitions(), *self._same_arms(), *self._same_pools(), *self._live_notes()]
+
+    def _same_arms(self) -> list[str]:
+        """Say which arms are no setting of their own."""
+        seen = {self.config.current.text: "the current settings"}
+        notes = []
+        for name, item in self.config.arms:
+            if item.text in seen:
+                notes.append(f"arm {name} is the same as {seen[item.text]}.")
+            seen.setdefault(item.text, f"arm {name}")
+        return notes
+
+    def _same_pools(self) -> list[str]:
+        """Say which keys of the engine find the same rows as another value of theirs."""
+        stems = Counter(item.stem for item in self.opened.captures if item.shared)
+        same = sum(count - 1 for count in stems.values())
+        if not same:
+            return []
+        return [
+            f"{same} of {len(self.opened.captures)} values of the engine's keys retrieve what "
+            "another one does, so their figures are equal."
+        ]
 
     def _live_notes(self) -> list[str]:
         notes = []
@@ -258,10 +285,9 @@ class _Work:
 
     def _warm_settings(self) -> list[Settings]:
         """Return the settings of an earlier sweep that this space holds, its best first."""
-        name = self.config.file.sampler.warm_start
-        if name is None:
+        if self.opened.warm_start is None:
             return []
-        earlier = load(name, root=self.opened.root)
+        earlier = load(self.opened.warm_start, root=self.opened.root)
         best = list(earlier.pareto()["number"]) if len(earlier.trials) else []
         order = dict.fromkeys([*best, *range(len(earlier.trials))])
         mine = (
@@ -362,7 +388,8 @@ def _planner(config: Config, channels: Sequence[str]) -> Planner:
     return Planner(
         config.space,
         config.current,
-        line_knob=config.table_knob,
+        # A budget is for the sampler to spend: no further values beside today's setting.
+        line_knob=config.table_knob if config.file.sampler.kind == "grid" else None,
         arms=config.arms,
         channels=channels,
     )
@@ -423,6 +450,16 @@ def _finished(folder: Path) -> Results | None:
     except InputError:
         return None
     return results if results.manifest["status"] == "complete" else None
+
+
+def _as_wanted(results: Results, config: Config) -> bool:
+    """Return whether nothing has to be written to show a finished sweep."""
+    same = all(results.manifest.get(key) == value for key, value in shown(config).items())
+    try:
+        _ = results.kept.pools
+    except InputError:
+        return False
+    return same
 
 
 def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:

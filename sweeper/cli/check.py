@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder, reporting
+from sweeper.cli.options import ResultsFolder
+from sweeper.cli.run import reporting
 from sweeper.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import ResultsFolder, opened
 from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,10 +56,9 @@ def compare(
 def side(text: str, root: Path) -> Side:
     """Return the trial that a text such as ``recency#7`` names; a sweep alone means its current."""
     from sweeper.comparison import Side
-    from sweeper.results import load
 
     address, _, number = text.partition("#")
-    found = load(address, root=root)
+    found = opened(address, root)
     return Side(found, found.trial(number or "current"))
 
 

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder, print_tables, table_document
-from sweeper.errors import InputError, Problem, did_you_mean
+from sweeper.cli.options import Assignments, ResultsFolder, assigned, captured, opened
+from sweeper.cli.run import print_tables, table_document
+from sweeper.errors import InputError, did_you_mean
 
-if TYPE_CHECKING:
-    from sweeper.knobs import Settings, Value
-
-__all__ = ["assigned", "curve"]
-
-Assignments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--settings", help="Change a knob of the setting: rrf_k=20.", metavar="KNOB=VALUE"
-    ),
-]
+__all__ = ["curve"]
 
 
 def curve(
@@ -52,10 +43,9 @@ def curve(
     from sweeper.curves import cells_frame, curve_of, margin_sentences, plateau_table, steps_table
     from sweeper.margins import margins_of
     from sweeper.report import file_stem
-    from sweeper.results import load
 
-    found = load(sweep, root=results)
-    base = assigned(found.settings[found.trial(trial)], settings or [])
+    found = opened(sweep, results)
+    base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
     texts = [str(item) for item in found.metrics]
     chosen = metric or found.objectives[0].address.rpartition(".")[2]
     if chosen not in texts:
@@ -100,24 +90,9 @@ def curve(
         frame = cells_frame(line, found.replay, chosen)
         shape = line.knob
         ax = plot_staircase(frame, knob=shape, metric=chosen, current=base.get(knob))
-        stem = out if out is not None else found.folder / "plots" / file_stem("exact", knob, chosen)
-        for path in save(ax, stem):
+        if out is None:
+            today = found.settings[found.trial("current")]
+            other = [] if base == today else [base.trial_id[:6]]  # or today's would be overwritten
+            out = found.folder / "plots" / file_stem("exact", knob, chosen, *other)
+        for path in save(ax, out):
             console.emit(str(path))
-
-
-def assigned(base: Settings, texts: list[str]) -> Settings:
-    """Return settings with some knobs changed by texts such as ``rrf_k=20``."""
-    from sweeper.knobs import knob
-
-    values: dict[str, Value] = {}
-    for text in texts:
-        name, sign, raw = text.partition("=")
-        if not sign:
-            raise InputError(f'--settings "{text}": write knob=value, for example rrf_k=20.')
-        try:
-            values[name.strip()] = knob(name.strip()).parse(raw)
-        except KeyError as error:
-            raise InputError(Problem(str(error.args[0]), where="--settings")) from error
-        except ValueError as error:
-            raise InputError(Problem(str(error), where=f"--settings {name.strip()}")) from error
-    return base.with_values(values)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.curve import Assignments, assigned
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import Assignments, ResultsFolder, assigned, captured, opened
 from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -35,10 +34,9 @@ def explain(
     For example: sweep explain recency fresh-05
     """
     from sweeper.explain import explain as explain_query
-    from sweeper.results import load
 
-    found = load(sweep, root=results)
-    base = assigned(found.settings[found.trial(trial)], settings or [])
+    found = opened(sweep, results)
+    base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
     try:
         answer = explain_query(found.replay, query, base)
     except KeyError:

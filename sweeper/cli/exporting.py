@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import ResultsFolder, opened
 from sweeper.errors import InputError
 
 __all__ = ["export"]
@@ -55,14 +55,13 @@ def export(
     """
     from sweeper.export import export_golden, export_qrels, export_run
     from sweeper.files import write_atomically
-    from sweeper.results import load
 
     address, _, number = sweep.partition("#")
     if kind is not Format.trec_run and (trial is not None or number or tag is not None):
         raise InputError(f"--trial and --tag go with --format trec-run, not {kind.value}.")
     if out != "-" and Path(out).exists() and not force:
         raise InputError(f"{out}: already there. Add --force to overwrite.")
-    found = load(address, root=results)
+    found = opened(address, results)
     if kind is Format.trec_run:
         done = export_run(found, trial or number or "current", tag=tag, encode_ids=encode_ids)
     elif kind is Format.qrels:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.curve import Assignments, assigned
+from sweeper.cli.options import Assignments, assigned
 from sweeper.cli.run import reporting
 from sweeper.errors import GateError, InputError, UndecidedError
 
@@ -81,6 +81,11 @@ def gate(
         raise InputError("--previous goes with --policy direction.")
     loaded = load_config(config, overrides or ())
     chosen = assigned(loaded.current, settings or [])
+    if chosen.capture != loaded.current.capture:
+        raise InputError(
+            "--settings: a key of the engine is no setting of one capture. Change it with --set: "
+            "--set engine.lexical.match=all"
+        )
     against = previous if policy is Policy.direction else baseline
     before = None if update_baseline or against is None else read_baseline(against)
     _check_slices(allowed, () if before is None else tuple(before.figures))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import ResultsFolder
 
 __all__ = ["list_sweeps"]
 
@@ -25,7 +26,7 @@ def list_sweeps(
     rows = [
         (
             f"{m.get('name', folder.parent.name)}/{folder.name}",
-            m.get("status", "unreadable"),
+            _state(folder, m),
             m.get("n_trials"),
             m.get("golden", {}).get("n_queries"),
             str(m.get("started", ""))[:16].replace("T", " "),
@@ -40,6 +41,14 @@ def list_sweeps(
         console.note(f"There are no sweeps under {results} yet. Start with: sweep run CONFIG")
     else:
         console.print_table(_COLUMNS, rows, markdown=markdown, csv=csv)
+
+
+def _state(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Return a sweep's status; one that nobody runs any more was interrupted."""
+    from sweeper.store import is_locked
+
+    status = str(manifest.get("status", "unreadable"))
+    return "interrupted" if status == "running" and not is_locked(folder) else status
 
 
 _COLUMNS = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import ResultsFolder, opened
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -86,12 +86,11 @@ def pick(
     For example: sweep pick recency --subject-to 'entity.recall@10 >= current'
     """
     from sweeper.pick import pick as pick_settings
-    from sweeper.results import load
 
     if not horizon >= 0:
         raise InputError(f"--horizon: must be a number of days of at least 0, got {horizon:g}.")
     names = _names(name or [])
-    found = load(sweep, root=results)
+    found = opened(sweep, results)
     answer = pick_settings(
         found,
         objectives=_objectives(found, maximize),
@@ -169,10 +168,12 @@ def emitted(
     """
     import json as json_format
 
-    from sweeper.knobs import knob
+    from sweeper.knobs import CAPTURE_PREFIX, knob
 
     names = names or {}
+    captured = {n: v for n, v in settings.as_dict().items() if n.startswith(CAPTURE_PREFIX)}
     values = {name: value for name, value in settings.as_dict().items() if name != "depth"}
+    values = {name: value for name, value in values.items() if name not in captured}
     if settings.depth is not None:
         values["depth"] = settings.depth
     if form == "env":
@@ -185,15 +186,31 @@ def emitted(
             else:
                 variable = names.get(name, f"{prefix}{name.upper().replace('.', '_')}")
                 lines.append(f"{variable}={_plain(value)}")
-        return "\n".join([*lines, *fields])
-    renamed = {names.get(name, name): value for name, value in values.items()}
+        index = [f"# of the index: {name}: {knob(name).format(v)}" for name, v in captured.items()]
+        return "\n".join([*lines, *fields, *index])
+    renamed: dict[str, object] = {names.get(n, n): value for n, value in values.items()}
     if form == "yaml":
         return "\n".join(
-            f"{names.get(name, name)}: {knob(name).format(value)}" for name, value in values.items()
+            f"{names.get(name, name)}: {knob(name).format(value)}"
+            for name, value in {**values, **captured}.items()
         )
     if form == "request":
         renamed = {name: value for name, value in renamed.items() if value is not None}
+    else:
+        renamed.update({names.get(n, n): _block(value) for n, value in captured.items()})
     return json_format.dumps(renamed, indent=2)
+
+
+def _block(value: Value) -> object:
+    """Return what a key of the engine's block holds: a mapping is known by its JSON text."""
+    import json as json_format
+
+    if isinstance(value, str) and value[:1] in {"{", "["}:
+        try:
+            return json_format.loads(value)
+        except ValueError:
+            return value
+    return value
 
 
 def _plain(value: Value) -> str:

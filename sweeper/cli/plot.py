@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder
+from sweeper.cli.options import ResultsFolder, opened
 from sweeper.errors import InputError, did_you_mean
 
 __all__ = ["plot"]
@@ -44,9 +44,8 @@ def plot(
     """
     from sweeper.plots import save
     from sweeper.report import file_stem
-    from sweeper.results import load
 
-    found = load(sweep, root=results)
+    found = opened(sweep, results)
     for name in (knob, by):
         if name is not None and name not in found.varied_knobs:
             raise InputError(f'"{name}" did not vary. {did_you_mean(name, found.varied_knobs)}')

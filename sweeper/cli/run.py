@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweeper.cli import console
+from sweeper.cli.options import ResultsFolder
 from sweeper.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ __all__ = ["run"]
 
 _FAILURES_NAMED = 20
 """Failed settings that a message names."""
-
-ResultsFolder = Annotated[
-    Path, typer.Option("--results", help="Folder of all results.", metavar="DIR")
-]
 
 
 class Backend(enum.StrEnum):

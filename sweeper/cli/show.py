@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.run import ResultsFolder, print_results, print_tables, run_document, table_document
+from sweeper.cli.options import ResultsFolder, opened
+from sweeper.cli.run import print_results, print_tables, run_document, table_document
 from sweeper.errors import InputError, did_you_mean
 
 __all__ = ["show"]
@@ -68,10 +69,9 @@ def show(
         top_table,
         trials_table,
     )
-    from sweeper.results import load
 
     address, _, number = sweep.partition("#")
-    found = load(address, root=results)
+    found = opened(address, results)
     chosen = trial or number or None
     if top is not None and top < 1:
         raise InputError(f"--top: must be at least 1, got {top}.")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.curve import assigned
-from sweeper.cli.run import ResultsFolder, reporting
+from sweeper.cli.options import ResultsFolder, assigned, opened
+from sweeper.cli.run import reporting
 from sweeper.errors import InputError, MismatchError, Problem
 
 if TYPE_CHECKING:
@@ -59,11 +59,10 @@ def verify(
     Exit code 7 if they differ anywhere. What was found is kept beside the sweep in verify.json.
     For example: sweep verify recency --settings picked
     """
-    from sweeper.results import load
     from sweeper.verify import config_of, verify_sweep
 
     n_questions = _count(questions)
-    found = load(sweep, root=results)
+    found = opened(sweep, results)
     chosen = {}
     for text in settings or []:
         name, own = _chosen(found, text, trial)

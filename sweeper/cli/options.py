@@ -1,0 +1,83 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeper.cli import console
+from sweeper.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from sweeper.knobs import Settings, Value
+    from sweeper.results import Results
+
+__all__ = ["Assignments", "ResultsFolder", "assigned", "captured", "opened"]
+
+ResultsFolder = Annotated[
+    Path, typer.Option("--results", help="Folder of all results.", metavar="DIR")
+]
+
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--settings", help="Change a knob of the setting: rrf_k=20.", metavar="KNOB=VALUE"
+    ),
+]
+
+
+def assigned(base: Settings, texts: list[str]) -> Settings:
+    """Return settings with some knobs changed by texts such as ``rrf_k=20``."""
+    from sweeper.knobs import knob
+
+    values: dict[str, Value] = {}
+    for text in texts:
+        name, sign, raw = text.partition("=")
+        if not sign:
+            raise InputError(f'--settings "{text}": write knob=value, for example rrf_k=20.')
+        try:
+            values[name.strip()] = knob(name.strip()).parse(raw)
+        except KeyError as error:
+            raise InputError(Problem(str(error.args[0]), where="--settings")) from error
+        except ValueError as error:
+            raise InputError(Problem(str(error), where=f"--settings {name.strip()}")) from error
+    return base.with_values(values)
+
+
+def captured(results: Results, settings: Settings) -> Settings:
+    """Return settings if the sweep captured what they rank.
+
+    Raises
+    ------
+    InputError
+        If it did not: another value of a knob that decides what is retrieved, or a greater depth.
+    """
+    replay = results.replay
+    try:
+        pool = replay.of(settings).pool
+    except ValueError as error:
+        raise InputError(
+            f"--settings: {error} in {results.address}. Add the value to the space and run the "
+            "sweep."
+        ) from error
+    if settings.effective_depth > pool.depth:
+        raise InputError(
+            f"--settings: a depth of {settings.effective_depth} is more than the {pool.depth} rows "
+            f"that {results.address} captured. Add it to the space and run the sweep."
+        )
+    return settings
+
+
+def opened(sweep: str, root: Path) -> Results:
+    """Open a sweep; say if some of its settings have no figures."""
+    from sweeper.results import load
+
+    found = load(sweep, root=root)
+    if found.n_failed:
+        console.note(
+            f"{found.address} is incomplete: {found.n_failed} of {len(found.trials)} settings have "
+            "no figures (status failed). The same sweep run tries them again."
+        )
+    return found
