@@ -6,8 +6,6 @@ at once. Problems that need the golden set are found by :meth:`Config.check_figu
 
 from __future__ import annotations
 
-import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -76,18 +74,6 @@ class Config:
         arms = [arm.limit for _, arm in self.arms]
         limits = [int(value or 0) for value in self.space.values("limit")]
         return max(self.current.limit, *limits, *arms)
-
-    @property
-    def captured(self) -> tuple[Mapping[str, Value], ...]:
-        """Every combination of knobs that decide what is retrieved, today's first."""
-        today = dict(self.current.capture)
-        lists = [
-            self.space.values(name) if name in self.space.knobs else (value,)
-            for name, value in today.items()
-        ]
-        product = [dict(zip(today, values, strict=True)) for values in itertools.product(*lists)]
-        arms = [dict(arm.capture) for _, arm in self.arms]
-        return tuple({json.dumps(values): values for values in (today, *product, *arms)}.values())
 
     def with_engine(self, captured: Mapping[str, Value]) -> Config:
         """Return this config with another engine: some of its keys have other values.

@@ -29,6 +29,7 @@ __all__ = ["named_knobs", "read_arms", "read_current", "read_space"]
 
 _SPAN_KEYS = ("low", "high", "step", "n", "log", "also", "values", "when")
 _MOST_VALUES = 1_000_000
+_NUMBER_OR_ID = re.compile(r"\d+|[0-9a-f]{12}")
 _CONDITION = re.compile(r"\s*(>=|<=|==|!=|>|<)?\s*(\S+)\s*")
 
 
@@ -61,8 +62,11 @@ def read_arms(
     """Return named settings: today's with some knobs changed."""
     found = []
     for arm, block in file.arms.items():
-        if not arm.strip() or arm == "today":
-            problems.at(("arms", arm), "needs a name of its own; today is the current settings.")
+        if not arm.strip() or arm in {"today", "current"} or _NUMBER_OR_ID.fullmatch(arm):
+            problems.at(
+                ("arms", arm),
+                "needs a name of its own: no number, no trial id, not today, not current.",
+            )
         values: dict[str, Value] = {}
         for name, raw, location in _flat(block, ("arms", arm)):
             if name.startswith(CAPTURE_PREFIX):
@@ -257,6 +261,9 @@ class _SpaceReader:
         return self._parsed(name, numbers, location)
 
     def _parsed(self, name: str, numbers: Sequence[float], location: Location) -> tuple[Value, ...]:
+        if name.startswith(CAPTURE_PREFIX):
+            whole = [int(n) if n == int(n) else n for n in numbers]
+            return self._list(name, whole, location)
         try:
             return tuple(dict.fromkeys(knob(name).parse(number) for number in numbers))
         except ValueError as error:

@@ -81,7 +81,8 @@ class Fanout:
     n_jobs
         Workers; -1 is one per core. A cluster has the workers that it has.
     timeout_seconds
-        Longest time for one settings.
+        Longest time for one settings. A chunk that takes longer is tried again settings by
+        settings.
     scheduler
         Address of a Dask scheduler.
 
@@ -160,13 +161,14 @@ class Fanout:
             if stop():
                 return
             try:
-                with Deadline(self._seconds(chunk)):
-                    yield _replayed(replay, metrics, chunk)
+                with Deadline(self.timeout_seconds):
+                    done = _replayed(replay, metrics, chunk)
             except Exception as error:
-                if len(chunk) > 1:
-                    yield from self._here(replay, metrics, [(one,) for one in chunk], stop)
-                else:
-                    yield self._failed(chunk, error)
+                done = self._failed(chunk, error)
+            if done.error is not None and len(chunk) > 1:
+                yield from self._here(replay, metrics, [(one,) for one in chunk], stop)
+            else:
+                yield done
 
     def _spread(
         self,
@@ -182,7 +184,7 @@ class Fanout:
         while waiting and not stop() and fruitless < _FRUITLESS_ROUNDS:
             fruitless += 1
             with contextlib.suppress(*_lost_worker()):
-                for number, done in parallel(replay, metrics, waiting, stop, self._longest(chunks)):
+                for number, done in parallel(replay, metrics, waiting, stop, self.timeout_seconds):
                     if done.error is not None and len(done.settings) > 1:
                         continue  # which of them it was is found below
                     fruitless = 0
@@ -205,7 +207,7 @@ class Fanout:
         """Replay one settings in a worker of its own; report it if the worker dies each time."""
         for _ in range(_TRIES_ALONE):
             try:
-                [(_, done)] = parallel(replay, metrics, {0: chunk}, _never, self._seconds(chunk))
+                [(_, done)] = parallel(replay, metrics, {0: chunk}, _never, self.timeout_seconds)
             except _LATE:
                 return self._failed(chunk, OutOfTime())
             except _lost_worker():
@@ -218,12 +220,6 @@ class Fanout:
         if isinstance(error, OutOfTime):
             text = f"it took longer than {self.timeout_seconds:g} seconds"
         return Done(chunk, None, text, 0.0, os.getpid())
-
-    def _seconds(self, chunk: Sequence[Settings]) -> float | None:
-        return None if self.timeout_seconds is None else self.timeout_seconds * len(chunk)
-
-    def _longest(self, chunks: Sequence[tuple[Settings, ...]]) -> float | None:
-        return self._seconds(max(chunks, key=len))
 
     @contextlib.contextmanager
     def _cluster(

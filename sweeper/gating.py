@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sweeper.baseline import GATED, Baseline, without_corpus
 from sweeper.config import Config
 from sweeper.errors import EngineError, InputError
-from sweeper.evaluate import Evaluator, Figures
+from sweeper.evaluate import Figures, evaluate
 from sweeper.fanout import Fanout
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.knobs import Settings
@@ -24,7 +24,7 @@ from sweeper.metrics import Metric, parse_metrics
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent
 from sweeper.poolfile import read_pool
 from sweeper.pools import Pool
-from sweeper.ranking import rank
+from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
 from sweeper.sources import open_source
@@ -114,14 +114,14 @@ def measure(
         if pool is not None:
             rounds = [_replayed(_kept(pool, golden, settings), golden, settings)]
         else:
-            live = opened.black_box or not opened.captures[0].shared
+            live = opened.black_box or not opened.today.shared
             rounds = [
                 _asked(opened, settings, metrics, Path(scratch, str(number)), progress)
                 for number in range(LIVE_ROUNDS if live else 1)
             ]
     fingerprint = rounds[0].fingerprint
     digest = _corpus_of(fingerprint, today, own_digest)
-    figures = [_figures(item.positions, metrics) for item in rounds]
+    figures = [evaluate(item.positions, metrics) for item in rounds]
     table = {
         group: {
             str(metric): float(value)
@@ -169,12 +169,10 @@ def _kept(path: Path, golden: GoldenSet, settings: Settings) -> Pool:
 
 
 def _replayed(pool: Pool, golden: GoldenSet, settings: Settings) -> _Round:
-    def returned(query_id: QueryId) -> Sequence[Key]:
-        candidates = pool.candidates(pool.query_ids.index(query_id))
-        return [row.key for row in rank(candidates, settings, channels=pool.channels)]
-
     positions = Replay(pool, golden).positions([settings])
-    return _Round(positions, pool.provenance.get("fingerprint"), returned)
+    return _Round(
+        positions, pool.provenance.get("fingerprint"), partial(returned_keys, pool, settings)
+    )
 
 
 def _asked(
@@ -213,11 +211,6 @@ def _asked(
         positions = source.positions([settings])
     returned = partial(source.returned, settings)
     return _Round(positions, opened.engine.fingerprint, returned)
-
-
-def _figures(positions: Positions, metrics: Sequence[Metric]) -> Figures:
-    deepest = max(1, int(positions.position.max(initial=0)))
-    return Evaluator(positions.judgments, metrics, deepest).figures(positions)
 
 
 def _first_positions(golden: GoldenSet, positions: Positions) -> dict[QueryId, int]:

@@ -12,7 +12,7 @@ from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.knobs import Settings
 from sweeper.poolfile import read_pool
 from sweeper.pools import Pool
-from sweeper.ranking import rank
+from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.store import ANSWERS, read_journal
 
@@ -110,10 +110,9 @@ class Kept:
         InputError
             If the engine was asked and gave no answer, or the candidates are gone.
         """
-        if self.pool_files and query_id not in self.live_questions:
-            pool = self.pools[settings.origin.captured]
-            candidates = pool.candidates(pool.query_ids.index(query_id))
-            return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+        pool = self.pools.get(settings.origin.captured)
+        if pool is not None and query_id not in pool.provenance.get("live_questions", ()):
+            return returned_keys(pool, settings, query_id)
         answer = self._answers.get((settings.trial_id, query_id))
         if answer is None:
             raise InputError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from sweeper.engines.base import Engine, PartlyShown
 from sweeper.errors import EngineError, SweeperError
-from sweeper.evaluate import Evaluator
+from sweeper.evaluate import evaluate
 from sweeper.fanout import Done
 from sweeper.golden import GoldenSet, Key, Query, QueryId
 from sweeper.knobs import Settings
@@ -26,52 +26,51 @@ from sweeper.store import Journal
 
 __all__ = ["LiveSearch", "PartlyLive"]
 
+_KEPT_EVERY = 0.2
+"""Seconds between two writes of answers."""
+
 _NAMED = 3
 """Unanswered questions that a message names; the others are counted."""
 
 
 class LiveSearch:
-    """Asks an engine for its ranking of every question.
+    """Asks engines for their rankings of questions.
 
     Parameters
     ----------
-    engine
-        Asked by as many threads at once as it says it can take.
+    engine_of
+        Gives the engine that answers under some settings; it is asked by as many threads at once
+        as it says it can take.
     golden
+        All questions.
     answers
         Where answers are kept; those in it already are not asked again.
+    questions_of
+        Gives the questions to ask under some settings; all of them by default.
     timeout_seconds
         Longest time for all questions of one settings.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        engine_of: Callable[[Settings], Engine],
         golden: GoldenSet,
         answers: Journal,
         *,
+        questions_of: Callable[[Settings], Sequence[Query]] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        self._search = engine.search_keys if isinstance(engine, PartlyShown) else engine.search
-        self._engine = engine
-        self._golden = golden
+        self._engine_of = engine_of
+        self._questions_of = questions_of or (lambda settings: golden.queries)
         self._answers = answers
         self._timeout = timeout_seconds
         self._runs: dict[str, dict[QueryId, tuple[Key, ...]]] = {}
         self.judgments = Judgments(golden)
-        self.n_asked = 0
         self.n_captured = 0
         for record in answers.records:
             own = self._runs.setdefault(str(record["trial"]), {})
             own[str(record["query"])] = tuple(record["keys"])
-
-    def prepare(self, settings: Sequence[Settings]) -> None:
-        """Nothing is captured from a black box."""
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the manifest says of the candidates: there are none."""
-        provenance = {"engine": self._engine.provenance}
-        return {"pool": {"file": "", "digest": "", "channels": [], "provenance": provenance}}
+        answers.records.clear()
 
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
@@ -95,23 +94,22 @@ class LiveSearch:
         """
         for item in settings:
             started = time.perf_counter()
-            failures = self._ask(item, stop)
+            queries = self._questions_of(item)
+            failures, late = self._ask(item, queries, stop)
             seconds = time.perf_counter() - started
-            if failures:
-                if len(failures) == len(self._golden):
-                    raise EngineError(
-                        f"the engine answers no question under {item.text} "
-                        f"({next(iter(failures.values()))}). What it answered before is kept; the "
-                        "same command goes on from there."
-                    )
-                yield Done((item,), None, _told(failures), seconds, os.getpid())
-            elif len(self._runs.get(item.trial_id, {})) < len(self._golden):
+            if queries and len(failures) == len(queries):
+                raise EngineError(
+                    f"the engine answers no question under {item.text} "
+                    f"({next(iter(failures.values()))}). What it answered before is kept; the "
+                    "same command goes on from there."
+                )
+            if failures or late:
+                yield Done((item,), None, _told(failures, late), seconds, os.getpid())
+            elif any(query.query_id not in self.answers(item) for query in queries):
                 return  # stopped in the middle
             else:
-                positions = self.positions([item])
-                deepest = max(1, int(positions.position.max(initial=0)))
-                evaluator = Evaluator(self.judgments, metrics, deepest)
-                yield Done((item,), evaluator.figures(positions).value, None, seconds, os.getpid())
+                value = evaluate(self.positions([item]), metrics).value
+                yield Done((item,), value, None, seconds, os.getpid())
 
     def positions(self, settings: Sequence[Settings]) -> Positions:
         """Return the positions of expected keys in the answers to some settings, one trial each."""
@@ -126,49 +124,81 @@ class LiveSearch:
         """Return the ranked keys of each question that was answered under some settings."""
         return self._runs.get(settings.trial_id, {})
 
-    def _ask(self, settings: Settings, stop: Callable[[], bool]) -> dict[QueryId, str]:
-        """Ask the questions that lack an answer; return what went wrong with each that failed."""
+    def _ask(
+        self, settings: Settings, queries: Sequence[Query], stop: Callable[[], bool]
+    ) -> tuple[dict[QueryId, str], str]:
+        """Ask the questions that lack an answer.
+
+        Returns
+        -------
+        failures
+            What went wrong with each question that was asked and not answered.
+        late
+            What there is to say if time ran out; empty otherwise.
+        """
         from joblib import Parallel, delayed
 
         known = self._runs.setdefault(settings.trial_id, {})
-        queries = [query for query in self._golden.queries if query.query_id not in known]
+        waiting = [query for query in queries if query.query_id not in known]
         until = None if self._timeout is None else time.monotonic() + self._timeout
         late = False
 
         def feed() -> Iterator[Query]:
             nonlocal late
-            for query in queries:
+            for query in waiting:
                 late = until is not None and time.monotonic() > until
                 if late or stop():
                     return
                 yield query
 
-        failures: dict[QueryId, str] = {}
-        n_threads = max(1, min(self._engine.n_threads, len(queries)))
-        asked = Parallel(n_jobs=n_threads, backend="threading", return_as="generator_unordered")(
-            delayed(self._answer)(query, settings) for query in feed()
-        )
-        for query_id, keys, error in asked:
-            self.n_asked += 1
-            if keys is None:
-                failures[query_id] = error
-                continue
-            known[query_id] = keys
-            record = {"trial": settings.trial_id, "query": query_id, "keys": list(keys)}
-            self._answers.append([record])
-        if late:
-            missing = len(self._golden) - len(known) - len(failures)
-            said = f"it took longer than {self._timeout:g} seconds; {missing} questions are left"
-            failures.setdefault("", said)
-        return failures
+        engine = self._engine_of(settings)
+        search = engine.search_keys if isinstance(engine, PartlyShown) else engine.search
 
-    def _answer(
-        self, query: Query, settings: Settings
-    ) -> tuple[QueryId, tuple[Key, ...] | None, str]:
-        try:
-            return query.query_id, tuple(self._search(query, settings)), ""
-        except SweeperError as error:
-            return query.query_id, None, str(error)
+        def answer(query: Query) -> tuple[QueryId, tuple[Key, ...] | None, str]:
+            try:
+                return query.query_id, tuple(search(query, settings)), ""
+            except SweeperError as error:
+                return query.query_id, None, str(error)
+
+        failures: dict[QueryId, str] = {}
+        n_threads = max(1, min(engine.n_threads, len(waiting)))
+        parallel = Parallel(n_jobs=n_threads, backend="threading", return_as="generator_unordered")
+        with _Keeper(self._answers) as keeper:
+            for query_id, keys, error in parallel(delayed(answer)(query) for query in feed()):
+                if keys is None:
+                    failures[query_id] = error
+                    continue
+                known[query_id] = keys
+                keeper.keep({"trial": settings.trial_id, "query": query_id, "keys": list(keys)})
+        if not late:
+            return failures, ""
+        left = sum(query.query_id not in known for query in queries) - len(failures)
+        return failures, f"it took longer than {self._timeout:g} seconds; {left} questions are left"
+
+
+class _Keeper:
+    """Writes answers a few times a second: waiting for the disk takes longer than many answers."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._waiting: list[dict[str, Any]] = []
+        self._written = time.monotonic()
+
+    def keep(self, record: dict[str, Any]) -> None:
+        self._waiting.append(record)
+        if time.monotonic() - self._written > _KEPT_EVERY:
+            self._write()
+
+    def _write(self) -> None:
+        self._journal.append(self._waiting)
+        self._waiting, self._written = [], time.monotonic()
+
+    def __enter__(self) -> _Keeper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._waiting:
+            self._write()
 
 
 class PartlyLive:
@@ -180,12 +210,17 @@ class PartlyLive:
         What was captured, and the golden set.
     live
         Asks the questions of which the engine does not show all candidates.
+    questions_of
+        Gives these questions under some settings.
     """
 
-    def __init__(self, replay: Replay, live: LiveSearch) -> None:
-        self._replay, self._live = replay, live
-        number = {query_id: place for place, query_id in enumerate(replay.judgments.query_ids)}
-        self._asked = np.array([number[q] for q in live.judgments.query_ids], np.intp)
+    def __init__(
+        self,
+        replay: Replay,
+        live: LiveSearch,
+        questions_of: Callable[[Settings], Sequence[Query]],
+    ) -> None:
+        self._replay, self._live, self._questions_of = replay, live, questions_of
 
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
@@ -194,25 +229,24 @@ class PartlyLive:
         for done in self._live.run(settings, metrics, stop):
             if done.value is None:
                 yield done
-                continue
-            positions = self.positions(done.settings)
-            deepest = max(1, int(positions.position.max(initial=0)))
-            evaluator = Evaluator(self._replay.judgments, metrics, deepest)
-            yield done._replace(value=evaluator.figures(positions).value)
+            else:
+                yield done._replace(value=evaluate(self.positions(done.settings), metrics).value)
 
     def positions(self, settings: Sequence[Settings]) -> Positions:
         """Return the positions of expected keys: of some questions replayed, of others answered."""
         judgments = self._replay.judgments
+        number = {query_id: place for place, query_id in enumerate(judgments.query_ids)}
         parts = []
         for item in settings:
+            asked = np.array([number[q.query_id] for q in self._questions_of(item)], np.intp)
             replayed = self._replay.positions([item])
             answered = Run(self._live.answers(item)).positions(judgments)
-            kept = ~np.isin(judgments.key_query[replayed.row_key], self._asked)
+            kept = ~np.isin(judgments.key_query[replayed.row_key], asked)
             row_key = np.concatenate([replayed.row_key[kept], answered.row_key])
             position = np.concatenate([replayed.position[0, kept], answered.position[0]])
             order = np.argsort(row_key, kind="stable")
             returned = replayed.returned.copy()
-            returned[0, self._asked] = answered.returned[0, self._asked]
+            returned[0, asked] = answered.returned[0, asked]
             parts.append(Positions(judgments, row_key[order], position[None, order], returned))
         return _together(parts)
 
@@ -235,8 +269,11 @@ def _together(parts: Sequence[Positions]) -> Positions:
     return Positions(judgments, row_key, position, returned)
 
 
-def _told(failures: Mapping[QueryId, str]) -> str:
-    named = [f"{name!r}: {text}" if name else text for name, text in failures.items()][:_NAMED]
+def _told(failures: Mapping[QueryId, str], late: str) -> str:
+    if not failures:
+        return late
+    named = [f"{name!r}: {text}" for name, text in failures.items()][:_NAMED]
     more = len(failures) - len(named)
     rest = f"; and {more} more" if more > 0 else ""
-    return f"{len(failures)} of the questions were not answered ({'; '.join(named)}{rest})"
+    said = f"{len(failures)} of the questions were not answered ({'; '.join(named)}{rest})"
+    return f"{said}; {late}" if late else said

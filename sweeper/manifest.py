@@ -17,7 +17,7 @@ from sweeper.pools import Pool
 from sweeper.results import Results, latest_sweep
 from sweeper.store import MANIFEST, read_manifest, write_manifest
 
-__all__ = ["changes", "manifest_of", "pool_facts", "show_as", "shown", "status"]
+__all__ = ["changes", "manifest_of", "pool_facts", "show_as", "shown", "started_before", "status"]
 
 
 def manifest_of(opened: OpenSweep, folder: Path) -> dict[str, Any]:
@@ -91,13 +91,22 @@ def changes(folder: Path, spec: dict[str, Any]) -> list[str]:
     if latest is None or status(latest) is None:
         return []
     before: Mapping[str, Any] = read_manifest(latest)["spec"]
-    parts = [name for name in ("golden", "corpus", "engine") if before.get(name) != spec[name]]
+    inputs = ("golden", "corpus", "engine", "warm_start")
+    parts = [name for name in inputs if before.get(name) != spec.get(name)]
     old, new = before.get("config", {}), spec["config"]
     keys = dict.fromkeys([*new, *old])
     parts += [key for key in keys if old.get(key) != new.get(key) and key not in parts]
     if not parts:
         return [f"new sweep {folder.name}; it repeats {latest.name}."]
     return [f"new sweep {folder.name}; changed since {latest.name}: {', '.join(parts)}."]
+
+
+def started_before(folder: Path) -> str | None:
+    """Return when the sweep in a folder was first started, if it was."""
+    try:
+        return str(read_manifest(folder)["started"])
+    except InputError:
+        return None
 
 
 def status(folder: Path) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from sweeper.knobs import Settings, Value
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.pools import Pool
 from sweeper.results import load
-from sweeper.store import Journal, past_sweeps
+from sweeper.store import Journal, journal_header, past_sweeps
 
 __all__ = [
     "Capture",
@@ -38,6 +38,10 @@ __all__ = [
     "silent",
     "spec_hash",
 ]
+
+
+_PARTIAL = ".partial.jsonl"
+"""Ends the names of journals of captures that were interrupted."""
 
 
 class Progress(Protocol):
@@ -88,30 +92,50 @@ class Capture:
         return self.engine.fingerprint is not None
 
 
-@dataclass(frozen=True, slots=True)
 class OpenSweep:
     """A sweep's inputs and its engines: one per combination of knobs that decide what is retrieved.
 
-    Attributes
+    The engine as it runs today is open; another is opened when its settings are first asked for.
+
+    Parameters
     ----------
     inputs
-    captures
-        The engine as it runs today first.
+        Config, golden set, corpus.
+    today
+        The engine as it runs today.
     root
         Folder of all results.
+    opener
+        Opens the engine under other values of the knobs that decide what is retrieved.
     warm_start
         The earlier sweep, ``name/id``, with which a sampler begins.
     """
 
-    inputs: Inputs
-    captures: tuple[Capture, ...]
-    root: Path
-    warm_start: str | None = None
+    def __init__(
+        self,
+        inputs: Inputs,
+        today: Capture,
+        root: Path,
+        opener: Callable[[Mapping[str, Value]], Capture],
+        warm_start: str | None,
+    ) -> None:
+        self.inputs, self.root, self.warm_start = inputs, root, warm_start
+        self._today, self._opener = today, opener
+        self._captures = {today.name: today}
 
     @property
     def engine(self) -> Engine:
         """The engine as it runs today."""
-        return self.captures[0].engine
+        return self._today.engine
+
+    @property
+    def today(self) -> Capture:
+        return self._today
+
+    @property
+    def opened(self) -> tuple[Capture, ...]:
+        """The engines that were opened so far."""
+        return tuple(self._captures.values())
 
     @property
     def black_box(self) -> bool:
@@ -121,19 +145,21 @@ class OpenSweep:
     @property
     def spec(self) -> dict[str, Any]:
         """What identifies the sweep; equal specs give equal tables."""
-        prints = [item.engine.fingerprint for item in self.captures]
         warm = {} if self.warm_start is None else {"warm_start": self.warm_start}
         return {
             **warm,
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
             "corpus": self.inputs.corpus_digest,
-            "engine": prints[0] if len(prints) == 1 else prints,
+            "engine": self.engine.fingerprint,
         }
 
     def capture_of(self, settings: Settings) -> Capture:
         """Return the engine whose candidates some settings rank."""
-        return next(item for item in self.captures if item.name == settings.origin.captured)
+        name = settings.origin.captured
+        if name not in self._captures:
+            self._captures[name] = self._opener(settings.capture)
+        return self._captures[name]
 
     def pool_path(self, capture: Capture | None = None, *, owner: str = "") -> Path:
         """Return where candidates are kept.
@@ -145,7 +171,7 @@ class OpenSweep:
         owner
             The sweep, ``name/id``, to which the pool of a live engine belongs.
         """
-        capture = capture or self.captures[0]
+        capture = capture or self._today
         stem = capture.stem if capture.shared else spec_hash([capture.stem, owner])[:16]
         return self.root / ".pools" / f"{stem}.parquet"
 
@@ -161,7 +187,7 @@ class OpenSweep:
         An engine with a fingerprint gives the same candidates for the same questions, so its pools
         are shared by all sweeps under ``root``. A pool file that cannot be read is captured again.
         """
-        capture = capture or self.captures[0]
+        capture = capture or self._today
         path = self.pool_path(capture, owner=owner)
         if path.exists():
             with contextlib.suppress(InputError):
@@ -171,7 +197,8 @@ class OpenSweep:
             kept = None
             if not capture.shared:  # its answers are dear: keep each, in case of an interruption
                 path.parent.mkdir(parents=True, exist_ok=True)
-                kept = Journal(path.with_suffix(".partial.jsonl"), {"pool": path.stem})
+                header = {"pool": path.stem, **_partial(self.spec, capture)}
+                kept = Journal(path.with_suffix(_PARTIAL), header)
                 stack.callback(kept.close)
             pool = ask(
                 self.inputs.golden,
@@ -200,27 +227,24 @@ def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[Open
     inputs = read_inputs(config)
     with contextlib.ExitStack() as stack:
 
-        def opened(captured: Mapping[str, Value], as_of: datetime) -> Capture:
+        def opened(captured: Mapping[str, Value]) -> Capture:
             own = config.with_engine(captured)
             engine = open_engine(own, inputs.corpus, as_of=as_of, cache=root / ".cache")
             stack.callback(engine.close)
-            return Capture(
-                config.current.with_values(captured).origin.captured,
-                engine,
-                _stem(inputs, engine, config),
-            )
+            name = config.current.with_values(captured).origin.captured
+            return Capture(name, engine, _stem(inputs, engine, name, config))
 
-        first, *others = config.captured
         as_of = config.as_of or datetime.now(UTC)
-        today = opened(first, as_of)
-        found = OpenSweep(inputs, (today,), root)
-        earlier = _first_capture(found.pool_path()) if config.as_of is None else None
+        warm = _earlier(config, root)
+        found = OpenSweep(inputs, opened(config.current.capture), root, opened, warm)
+        earlier = _first_capture(found) if config.as_of is None else None
         if earlier is not None:
-            as_of, today = earlier, opened(first, earlier)
-        captures = (today, *(opened(values, as_of) for values in others))
-        config.check_channels(today.engine.channels)
-        config.check_knobs(today.engine.knobs)
-        yield OpenSweep(inputs, captures, root, _earlier(config, root))
+            found.engine.close()
+            as_of = earlier
+            found = OpenSweep(inputs, opened(config.current.capture), root, opened, warm)
+        config.check_channels(found.engine.channels)
+        config.check_knobs(found.engine.knobs)
+        yield found
 
 
 def _earlier(config: Config, root: Path) -> str | None:
@@ -242,21 +266,35 @@ def _earlier(config: Config, root: Path) -> str | None:
     return load(name, root=root).address
 
 
-def _stem(inputs: Inputs, engine: Engine, config: Config) -> str:
+def _stem(inputs: Inputs, engine: Engine, name: str, config: Config) -> str:
     asked = [(q.query_id, q.text, sorted(q.filter.items()), q.user) for q in inputs.golden.queries]
     as_of = config.as_of.isoformat() if config.as_of else "first capture"
-    return spec_hash([asked, engine.fingerprint, config.depth, as_of])[:16]
+    # Live engines are told apart by what they were configured with alone.
+    told = engine.fingerprint if engine.fingerprint is not None else ["live", name]
+    return spec_hash([asked, told, config.depth, as_of])[:16]
 
 
-def _first_capture(pool_path: Path) -> datetime | None:
-    """Return the instant from which sweeps over this pool measured ages, if there are any.
+def _first_capture(found: OpenSweep) -> datetime | None:
+    """Return the instant from which ages were measured before, if they were.
 
-    A pool that was deleted is so captured again as it was, and its sweeps keep their figures.
+    A pool that was deleted is so captured again as it was, and its sweeps keep their figures; a
+    capture that was interrupted is completed as it was begun.
     """
-    for _, manifest in past_sweeps(pool_path.parent.parent):
-        if manifest and manifest["pool"]["file"] == pool_path.name:
+    name = found.pool_path().name
+    for _, manifest in past_sweeps(found.root):
+        if manifest and manifest["pool"]["file"] == name:
             return parse_instant(str(manifest["pool"]["provenance"].get("as_of")))
+    wanted = _partial(found.spec, found.today)["spec"]
+    for path in sorted((found.root / ".pools").glob(f"*{_PARTIAL}")):
+        header = journal_header(path)
+        if header.get("spec") == wanted:
+            return parse_instant(str(header.get("as_of")))
     return None
+
+
+def _partial(spec: Mapping[str, Any], capture: Capture) -> dict[str, Any]:
+    """Return what the answers of an interrupted capture hang on."""
+    return {"spec": spec_hash(spec), "as_of": capture.engine.provenance.get("as_of")}
 
 
 def read_inputs(config: Config) -> Inputs:

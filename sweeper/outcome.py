@@ -30,21 +30,18 @@ _FRONT_KEPT = 50
 """Trials of the front whose per-query rows are stored; any other trial is replayed on demand."""
 
 
-def records_of(done: Done) -> list[dict[str, Any]]:
+def records_of(done: Done, source: Source) -> list[dict[str, Any]]:
     """Return a journal record per settings: its figures, or why it has none."""
     seconds = done.seconds / len(done.settings)
+    common = [
+        {"trial_id": item.trial_id, "pool": source.digest_of(item), "seconds": seconds}
+        for item in done.settings
+    ]
     if done.value is None:
-        return [
-            {"trial_id": item.trial_id, "seconds": seconds, "error": done.error}
-            for item in done.settings
-        ]
+        return [{**record, "error": done.error} for record in common]
     return [
-        {
-            "trial_id": item.trial_id,
-            "seconds": seconds,
-            "figures": [None if math.isnan(v) else v for v in row.ravel().tolist()],
-        }
-        for item, row in zip(done.settings, done.value, strict=True)
+        {**record, "figures": [None if math.isnan(v) else v for v in row.ravel().tolist()]}
+        for record, row in zip(common, done.value, strict=True)
     ]
 
 

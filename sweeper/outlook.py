@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sweeper.capture import capture as ask
 from sweeper.config import Config
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings
@@ -14,6 +15,7 @@ from sweeper.manifest import status
 from sweeper.opening import Capture, OpenSweep, open_sweep
 from sweeper.poolfile import read_pool
 from sweeper.replay import Replay
+from sweeper.store import read_journal
 from sweeper.sweep import folder_of, planned
 
 __all__ = ["Outlook", "outlook"]
@@ -71,33 +73,38 @@ def outlook(config: Config, *, root: str | Path = "results") -> Outlook:
         settings = [trial.settings for trial in plan.trials]
         n_settings = len(settings) + (config.file.sampler.n_trials or 0) * config.adaptive
         done = status(folder) == "complete"
+        n_kept = n_settings if done else min(n_settings, _kept(folder))
         owner = f"{config.name}/{folder.name}"
-        wanted = dict.fromkeys(item.origin.captured for item in settings)
-        missing = [
-            item
-            for item in opened.captures
-            if item.name in wanted and not opened.pool_path(item, owner=owner).exists()
-        ]
-        if done or opened.black_box:
-            missing = []
+        missing: list[Capture] = []
+        if not (done or opened.black_box):
+            asked = {item.origin.captured: item for item in settings}
+            captures = [opened.capture_of(item) for item in asked.values()]
+            missing = [c for c in captures if not opened.pool_path(c, owner=owner).exists()]
         requests = len(missing) * len(golden)
         if opened.black_box and not done:
-            requests = n_settings * len(golden)
+            requests = (n_settings - n_kept) * len(golden)
         capture_seconds, replay_seconds = _calibrate(opened, missing, settings, golden, owner)
         if replay_seconds is not None:
-            replay_seconds *= n_settings
+            replay_seconds *= n_settings - n_kept
         return Outlook(
             sweep=owner,
             n_captures=len(missing),
             n_requests=requests,
             n_settings=n_settings,
             n_in_space=config.space.size,
-            n_to_run=0 if done else n_settings,
+            n_to_run=n_settings - n_kept,
             n_questions=len(golden),
             depth=config.depth,
             capture_seconds=capture_seconds if requests else 0.0,
-            replay_seconds=0.0 if done else replay_seconds,
+            replay_seconds=replay_seconds if n_kept < n_settings else 0.0,
         )
+
+
+def _kept(folder: Path) -> int:
+    """Return how many settings an interrupted sweep has figures of."""
+    path = folder / "journal.jsonl"
+    records = read_journal(path) if path.exists() else ()
+    return len({record["trial_id"] for record in records if "figures" in record})
 
 
 def _calibrate(
@@ -116,15 +123,13 @@ def _calibrate(
     for capture in missing:
         if not capture.shared:
             return None, None
-        from sweeper.capture import capture as ask
-
         ask(some, capture.engine, depth=opened.inputs.config.depth)  # what it does only once
         started = time.perf_counter()
         found = ask(some, capture.engine, depth=opened.inputs.config.depth)
         seconds += (time.perf_counter() - started) / len(some) * len(golden)
         pool = pool or (found, some)
     if pool is None:
-        path = opened.pool_path(opened.captures[0], owner=owner)
+        path = opened.pool_path(owner=owner)
         if not path.exists():
             return seconds, None
         pool = (read_pool(path), golden)

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sweeper.corpus import STORES, Store
-from sweeper.golden import ItemId, Key
+from sweeper.golden import ItemId, Key, QueryId
 from sweeper.knobs import Settings
-from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
+from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool, QueryCandidates
 
 __all__ = [
     "DEFAULT_CHANNELS",
@@ -24,6 +24,7 @@ __all__ = [
     "merge_stores",
     "order_and_cut",
     "rank",
+    "returned_keys",
     "scope",
     "take_depth",
 ]
@@ -93,6 +94,12 @@ def rank(
         for row in fuse(merged, settings.rrf_k, {name: settings.weight(name) for name in merged})
     ]
     return order_and_cut(rows, settings.limit)
+
+
+def returned_keys(pool: Pool, settings: Settings, query_id: QueryId) -> list[Key]:
+    """Return the key at every position of one question's answer, best first."""
+    candidates = pool.candidates(pool.query_ids.index(query_id))
+    return [row.key for row in rank(candidates, settings, channels=pool.channels)]
 
 
 def scope(stores: str) -> tuple[Store, ...]:

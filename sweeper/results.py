@@ -152,8 +152,17 @@ class Results:
     @cached_property
     def settings(self) -> tuple[Settings, ...]:
         """The settings of each trial, ordered by ``number``."""
-        names = [name for name in self.trials.columns if name.startswith("param_")]
-        columns = [self.trials[name].tolist() for name in names]
+        return self._settings(self.trials)
+
+    @cached_property
+    def current_settings(self) -> Settings:
+        """The settings that run today."""
+        [settings] = self._settings(self.trials[self.trials["is_current"]])
+        return settings
+
+    def _settings(self, trials: pd.DataFrame) -> tuple[Settings, ...]:
+        names = [name for name in trials.columns if name.startswith("param_")]
+        columns = [trials[name].tolist() for name in names]
         base = Settings()
         return tuple(
             base.with_values(
@@ -294,7 +303,7 @@ class Results:
     @cached_property
     def pool(self) -> Pool:
         """The candidates that the current setting ranks."""
-        return self.replay.of(self.settings[self.trial("current")]).pool
+        return self.replay.of(self.current_settings).pool
 
     def returned(self, trial: int, query_id: QueryId) -> list[Key]:
         """Return the key at every raw position of one trial's answer to one question, best first.

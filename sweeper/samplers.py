@@ -2,16 +2,18 @@
 
 A sampler proposes settings in batches of a fixed size and is told the figures of those before, so
 what it proposes never depends on how many processes replay them. The grid is our own: it is known
-from the start and never repeats a point. Everything else is Optuna's, asked and told; its study
-lives in memory alone and is made anew from our records for every batch.
+from the start and never repeats a point. Random and quasi-random points are numpy's and scipy's.
+What learns is Optuna's, asked and told; its study lives in memory alone and is made anew from our
+records for every batch.
 """
 
 from __future__ import annotations
 
 import itertools
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sweeper.knobs import Settings, Value, knob
@@ -79,14 +81,19 @@ class Grid:
 class Listed:
     """Settings that need no telling: random or quasi-random points, drawn at once.
 
+    Points are drawn in the unit cube, one side per knob. Optuna's own sampler of such points draws
+    them one by one, reading all before each: that takes a time that grows with their square.
+
     Parameters
     ----------
     space
+        Knobs and their values.
     kind
         ``random``, ``sobol`` or ``halton``.
     n_trials
         How many distinct settings; fewer if the space has no more.
     seed
+        Of the points.
 
     References
     ----------
@@ -97,28 +104,37 @@ class Listed:
         self._space, self._kind, self._n_trials, self._seed = space, kind, n_trials, seed
 
     def propose(self, known: Sequence[Known]) -> list[Settings]:
-        if known:
+        if known or not self._n_trials:
             return []
         size = self._space.size
         if size is not None and size <= self._n_trials:
             return list(_distinct(self._space))
         axes = _Axes(self._space)
-        study = _study(self._sampler())
-        return _ask(study, axes, self._n_trials, seen=set())
+        draw = self._points(axes.n_sides)
+        found: dict[str, Settings] = {}
+        barren = 0
+        while len(found) < self._n_trials and barren < _REPEATS:
+            before = len(found)
+            # Whole powers of two keep a Sobol sequence balanced.
+            for row in draw(1 << max(4, (self._n_trials - before - 1).bit_length())):
+                settings = axes.point(row)
+                found.setdefault(settings.text, settings)
+                if len(found) == self._n_trials:
+                    break
+            barren = barren + 1 if len(found) == before else 0
+        return [*found.values(), *_unseen(self._space, found, self._n_trials - len(found))]
 
-    def _sampler(self) -> optuna.samplers.BaseSampler:
-        import optuna
+    def _points(self, n_sides: int) -> Callable[[int], Iterable[Sequence[float]]]:
+        import numpy as np
 
-        if self._kind == "random":
-            return optuna.samplers.RandomSampler(seed=self._seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return optuna.samplers.QMCSampler(
-                qmc_type=self._kind,
-                scramble=True,
-                seed=self._seed,
-                warn_independent_sampling=False,
-            )
+        if self._kind == "random" or not n_sides:
+            rng = np.random.default_rng(self._seed)
+            return lambda count: rng.random((count, n_sides)).tolist()
+        from scipy.stats import qmc
+
+        kinds = {"sobol": qmc.Sobol, "halton": qmc.Halton}
+        sequence = kinds[self._kind](n_sides, scramble=True, rng=np.random.default_rng(self._seed))
+        return lambda count: sequence.random(count).tolist()
 
 
 class Adaptive:
@@ -237,34 +253,68 @@ def make_sampler(
 
 
 class _Axes:
-    """A space as Optuna's distributions, and back.
+    """A space as Optuna's distributions or a unit cube, and back.
 
     A list becomes the places on its axis, in axis order, so that a sampler knows what is near what.
     A span with further values becomes a span and a place: the first place is the span.
     """
 
     def __init__(self, space: SearchSpace) -> None:
+        self.space = space
+        self._lists = {
+            name: sorted(values, key=knob(name).sort_key) for name, values in space.choices.items()
+        }
+
+    @cached_property
+    def distributions(self) -> dict[str, Any]:
+        """Optuna's distributions by parameter; a list of one value has none."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
-        self.space = space
-        self._lists: dict[str, list[Value]] = {}
-        self.distributions: dict[str, Any] = {}
-        for name in space.knobs:
-            span = space.spans.get(name)
+        found: dict[str, Any] = {}
+        for name in self.space.knobs:
+            span = self.space.spans.get(name)
             if span is None:
-                axis = sorted(space.choices[name], key=knob(name).sort_key)
-                self._lists[name] = axis
-                if len(axis) > 1:
-                    self.distributions[name] = IntDistribution(0, len(axis) - 1)
+                if len(self._lists[name]) > 1:
+                    found[name] = IntDistribution(0, len(self._lists[name]) - 1)
                 continue
-            number = (
+            found[name] = (
                 IntDistribution(int(span.low), int(span.high), log=span.log)
                 if span.integer
                 else FloatDistribution(span.low, span.high, log=span.log)
             )
-            self.distributions[name] = number
             if span.also:
-                self.distributions[f"{name}?"] = IntDistribution(0, len(span.also))
+                found[f"{name}?"] = IntDistribution(0, len(span.also))
+        return found
+
+    @cached_property
+    def n_sides(self) -> int:
+        """Sides of the unit cube: one per knob that has more than one value."""
+        return sum(1 for _ in self._sides())
+
+    def _sides(self) -> Iterator[tuple[str, Span | None]]:
+        for name in self.space.knobs:
+            span = self.space.spans.get(name)
+            if span is not None or len(self._lists[name]) > 1:
+                yield name, span
+
+    def point(self, row: Sequence[float]) -> Settings:
+        """Return the settings at a point of the unit cube, shape (n_sides,), in [0, 1).
+
+        The values that stand beside a span take as much room as one more would on a list of them
+        and the span.
+        """
+        values: dict[str, Value] = {
+            name: axis[0] for name, axis in self._lists.items() if len(axis) == 1
+        }
+        for (name, span), share in zip(self._sides(), row, strict=True):
+            if span is None:
+                axis = self._lists[name]
+                values[name] = axis[min(int(share * len(axis)), len(axis) - 1)]
+                continue
+            places = len(span.also) + 1
+            place, rest = divmod(share * places, 1.0)
+            values[name] = span.also[int(place) - 1] if place else _drawn(rest, span)
+        return self.space.settings(values)
 
     def settings(self, params: dict[str, Any]) -> Settings:
         """Return the settings that a sampler's numbers stand for."""
@@ -287,6 +337,8 @@ class _Axes:
         params: dict[str, Any] = {}
         for name in self.space.knobs:
             value, span = settings.get(name), self.space.spans.get(name)
+            if name == "depth" and value is None and None not in self.space.values("depth"):
+                value = settings.effective_depth  # a depth that equals the limit is known as that
             if span is None:
                 axis = self._lists[name]
                 if len(axis) > 1:
@@ -298,6 +350,27 @@ class _Axes:
                 beside = not inside and value in span.also
                 params[f"{name}?"] = span.also.index(value) + 1 if beside else 0
         return params
+
+
+def _drawn(share: float, span: Span) -> Value:
+    """Return the number at a share of a span, from 0 to 1."""
+    if span.integer:
+        if not span.log:
+            return min(int(span.low + share * (span.high - span.low + 1)), int(span.high))
+        low, high = math.log(span.low - 0.5 if span.low > 0.5 else 0.5), math.log(span.high + 0.5)
+        number = round(math.exp(low + share * (high - low)))
+        return int(min(max(number, span.low), span.high))
+    if span.log:
+        low, high = math.log(span.low), math.log(span.high)
+        return _typed(math.exp(low + share * (high - low)), span)
+    return _typed(span.low + share * (span.high - span.low), span)
+
+
+def _unseen(space: SearchSpace, seen: Container[str], wanted: int) -> list[Settings]:
+    """Return what was never proposed, as the space lists it; nothing if it has no end."""
+    if wanted <= 0 or space.size is None:
+        return []
+    return list(itertools.islice((item for item in space if item.text not in seen), wanted))
 
 
 def _typed(number: float, span: Span) -> Value:
@@ -339,10 +412,7 @@ def _ask(
         repeats += 1
         if settings.text in outcome:
             _tell(study, trial, outcome[settings.text])
-    if len(found) < wanted and axes.space.size is not None:
-        fresh = (item for item in axes.space if item.text not in seen)
-        found += itertools.islice(fresh, wanted - len(found))
-    return found
+    return [*found, *_unseen(axes.space, seen, wanted - len(found))]
 
 
 def _tell(study: optuna.Study, trial: optuna.Trial, known: Known) -> None:

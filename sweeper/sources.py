@@ -1,6 +1,6 @@
 """Where a sweep's figures come from: a replay of what was captured, the engine itself, or both.
 
-``LiveSearch`` in ``live`` is the source of an engine that shows no candidates.
+How a live engine is asked is in ``live``.
 """
 
 from __future__ import annotations
@@ -8,29 +8,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from sweeper.engines.base import PartlyShown
 from sweeper.fanout import Done, Fanout
-from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.golden import Key, Query, QueryId
 from sweeper.knobs import Settings
 from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import pool_facts
 from sweeper.metrics import Metric
 from sweeper.opening import OpenSweep, Progress
 from sweeper.pools import Pool
-from sweeper.ranking import rank
+from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
 from sweeper.store import Journal
 
-__all__ = ["MixedSource", "ReplayedSource", "Source", "open_source"]
+__all__ = ["LiveSource", "MixedSource", "ReplayedSource", "Source", "open_source"]
 
 
 class Source(Protocol):
     """Where figures come from: a replay of what was captured, or the engine itself."""
 
-    n_captured: int
+    @property
+    def n_captured(self) -> int:
+        """How many pools were captured."""
 
     def prepare(self, settings: Sequence[Settings]) -> None:
         """Get ready for some settings; this may take long and may be interrupted."""
+
+    def digest_of(self, settings: Settings) -> str:
+        """Return what identifies the candidates that some settings rank."""
 
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
@@ -73,18 +79,59 @@ def open_source(
     progress
         Told how far captures are.
     """
-    golden = opened.inputs.golden
-    timeout = fanout.timeout_seconds
     if opened.black_box:
-        return LiveSearch(opened.engine, golden, answers(), timeout_seconds=timeout)
+        return LiveSource(opened, _live(opened, answers(), fanout))
     captured = ReplayedSource(opened, fanout, owner, progress)
     captured.prepare([settings])
-    missing = captured.live_questions
-    if not missing:
+    if not isinstance(opened.engine, PartlyShown):
         return captured
-    asked = GoldenSet(tuple(q for q in golden.queries if q.query_id in missing))
-    live = LiveSearch(opened.engine, asked, answers(), timeout_seconds=timeout)
+    live = _live(opened, answers(), fanout, captured.live_questions)
     return MixedSource(captured, live)
+
+
+def _live(
+    opened: OpenSweep,
+    answers: Journal,
+    fanout: Fanout,
+    questions_of: Callable[[Settings], Sequence[Query]] | None = None,
+) -> LiveSearch:
+    return LiveSearch(
+        lambda settings: opened.capture_of(settings).engine,
+        opened.inputs.golden,
+        answers,
+        questions_of=questions_of,
+        timeout_seconds=fanout.timeout_seconds,
+    )
+
+
+class LiveSource:
+    """Asks an engine that shows no candidates, setting by setting."""
+
+    n_captured = 0
+
+    def __init__(self, opened: OpenSweep, live: LiveSearch) -> None:
+        self._opened, self._live = opened, live
+
+    def prepare(self, settings: Sequence[Settings]) -> None:
+        """Nothing is captured."""
+
+    def digest_of(self, settings: Settings) -> str:
+        return ""
+
+    def run(
+        self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
+    ) -> Iterator[Done]:
+        return self._live.run(settings, metrics, stop)
+
+    def positions(self, settings: Sequence[Settings]) -> Positions:
+        return self._live.positions(settings)
+
+    def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
+        return self._live.returned(settings, query_id)
+
+    def facts(self) -> dict[str, Any]:
+        provenance = {"engine": self._opened.engine.provenance}
+        return {"pool": {"file": "", "digest": "", "channels": [], "provenance": provenance}}
 
 
 class ReplayedSource:
@@ -98,10 +145,10 @@ class ReplayedSource:
         self.n_captured = 0
 
     def prepare(self, settings: Sequence[Settings]) -> None:
-        for name in dict.fromkeys(item.origin.captured for item in settings):
+        for name, item in {item.origin.captured: item for item in settings}.items():
             if name in self._pools:
                 continue
-            capture = next(item for item in self._opened.captures if item.name == name)
+            capture = self._opened.capture_of(item)
             path = self._opened.pool_path(capture, owner=self._owner)
             pool, captured = self._opened.pool(capture, owner=self._owner, progress=self._progress)
             self._pools[name], self._replay = pool, None
@@ -111,16 +158,29 @@ class ReplayedSource:
     @property
     def replay(self) -> Replay:
         if self._replay is None:
-            several = len(self._opened.captures) > 1
-            pools = self._pools if several else next(iter(self._pools.values()))
+            alone = list(self._pools) == [""]
+            pools = self._pools[""] if alone else self._pools
             self._replay = Replay(pools, self._opened.inputs.golden)
         return self._replay
 
+    def live_questions(self, settings: Settings) -> tuple[Query, ...]:
+        """Return the questions of which the engine does not show all candidates."""
+        told = self._pools[settings.origin.captured].provenance.get("live_questions", ())
+        if not told:
+            return ()
+        golden = self._opened.inputs.golden
+        return tuple(query for query in golden.queries if query.query_id in told)
+
     @property
-    def live_questions(self) -> frozenset[str]:
-        """Questions of which the engine does not show all candidates."""
-        told = (pool.provenance.get("live_questions", {}) for pool in self._pools.values())
-        return frozenset(name for one in told for name in one)
+    def all_live_questions(self) -> list[QueryId]:
+        """Questions that some engine does not show all candidates of, in the golden set's order."""
+        told = {
+            q for pool in self._pools.values() for q in pool.provenance.get("live_questions", ())
+        }
+        return [q for q in self._opened.inputs.golden.query_ids if q in told]
+
+    def digest_of(self, settings: Settings) -> str:
+        return str(self._facts[settings.origin.captured]["digest"])
 
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
@@ -133,12 +193,10 @@ class ReplayedSource:
         return self.replay.positions(settings)
 
     def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
-        pool = self._pools[settings.origin.captured]
-        candidates = pool.candidates(pool.query_ids.index(query_id))
-        return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+        return returned_keys(self._pools[settings.origin.captured], settings, query_id)
 
     def facts(self) -> dict[str, Any]:
-        today = self._opened.captures[0].name
+        today = self._opened.today.name
         return {"pool": self._facts[today], "pools": dict(self._facts)}
 
 
@@ -147,22 +205,39 @@ class MixedSource:
 
     def __init__(self, captured: ReplayedSource, live: LiveSearch) -> None:
         self._captured, self._live = captured, live
-        self.n_captured = captured.n_captured
+
+    @property
+    def n_captured(self) -> int:
+        return self._captured.n_captured
 
     def prepare(self, settings: Sequence[Settings]) -> None:
         self._captured.prepare(settings)
 
+    def digest_of(self, settings: Settings) -> str:
+        return self._captured.digest_of(settings)
+
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
     ) -> Iterator[Done]:
-        return PartlyLive(self._captured.replay, self._live).run(settings, metrics, stop)
+        shown = [item for item in settings if not self._captured.live_questions(item)]
+        partly = [item for item in settings if self._captured.live_questions(item)]
+        if shown:
+            yield from self._captured.run(shown, metrics, stop)
+        if partly:
+            yield from self._partly.run(partly, metrics, stop)
 
     def positions(self, settings: Sequence[Settings]) -> Positions:
-        return PartlyLive(self._captured.replay, self._live).positions(settings)
+        return self._partly.positions(settings)
 
     def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
-        source = self._live if query_id in self._captured.live_questions else self._captured
+        live = {query.query_id for query in self._captured.live_questions(settings)}
+        source = self._live if query_id in live else self._captured
         return source.returned(settings, query_id)
 
     def facts(self) -> dict[str, Any]:
-        return {**self._captured.facts(), "live_questions": sorted(self._captured.live_questions)}
+        live = self._captured.all_live_questions
+        return {**self._captured.facts(), **({"live_questions": live} if live else {})}
+
+    @property
+    def _partly(self) -> PartlyLive:
+        return PartlyLive(self._captured.replay, self._live, self._captured.live_questions)

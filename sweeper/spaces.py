@@ -286,7 +286,9 @@ def plainest(settings: Settings, channels: Sequence[str]) -> Settings:
     elif not decays:
         fraction, exponent = math.frexp(settings.weight(active[0]))
         scale = 2.0 ** (1 - exponent)
-        if fraction == 0.5 and scale != 1 and abs(exponent) < 100:
+        scaled = [settings.weight(name) * scale for name in active]
+        normal = all(1e-300 < weight < 1e300 for weight in scaled)
+        if fraction == 0.5 and scale != 1 and abs(exponent) < 100 and normal:
             values.update({f"weights.{n}": settings.weight(n) * scale for n in active})
     changes = {name: value for name, value in values.items() if settings.get(name) != value}
     return settings.with_values(changes) if changes else settings

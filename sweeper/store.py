@@ -30,6 +30,7 @@ __all__ = [
     "Journal",
     "Lock",
     "is_locked",
+    "journal_header",
     "past_sweeps",
     "read_journal",
     "read_manifest",
@@ -108,6 +109,17 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Replace the manifest."""
     text = json.dumps({"version": MANIFEST_VERSION, **manifest}, indent=2, ensure_ascii=False)
     write_atomically(folder / MANIFEST, text + "\n")
+
+
+def journal_header(path: Path) -> dict[str, Any]:
+    """Return what a journal's records hang on; empty if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            text = _checked(file.readline())
+        found = {} if text is None else json.loads(text)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def is_locked(folder: Path) -> bool:

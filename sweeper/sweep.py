@@ -23,8 +23,8 @@ from sweeper.evaluate import Figures
 from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
 from sweeper.interrupts import Interrupts
-from sweeper.knobs import Settings, knob
-from sweeper.manifest import changes, manifest_of, show_as, shown, status
+from sweeper.knobs import Settings, Value, knob
+from sweeper.manifest import changes, manifest_of, show_as, shown, started_before, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
 from sweeper.planner import Planner
@@ -120,14 +120,15 @@ def run_sweep(
         folder = folder_of(root / config.name, opened.spec, fresh=fresh)
         notes = changes(folder, opened.spec)
         finished = _finished(folder)
+        with contextlib.suppress(OSError):  # what cannot be written can still be shown
+            for place in (folder, folder / "plots", root / ".pools"):
+                remove_leftovers(place)
         if finished is not None and _as_wanted(finished, config):
             notes += _findings(finished, config)
             kept = len(finished.trials)
             return Summary(finished, 0, kept, 0, 0, (), tuple(notes))
         with Lock(folder) as lock:
             notes += [lock.taken_over] if lock.taken_over else []
-            for place in (folder, folder / "plots", root / ".pools"):
-                remove_leftovers(place)
             finished = _finished(folder)
             if finished is not None:
                 n_captured = _mend_pools(finished, opened, progress)
@@ -186,12 +187,12 @@ class _Work:
 
     def _same_pools(self) -> list[str]:
         """Say which keys of the engine find the same rows as another value of theirs."""
-        stems = Counter(item.stem for item in self.opened.captures if item.shared)
+        stems = Counter(item.stem for item in self.opened.opened if item.shared)
         same = sum(count - 1 for count in stems.values())
         if not same:
             return []
         return [
-            f"{same} of {len(self.opened.captures)} values of the engine's keys retrieve what "
+            f"{same} of {len(self.opened.opened)} values of the engine's keys retrieve what "
             "another one does, so their figures are equal."
         ]
 
@@ -237,6 +238,7 @@ class _Work:
             journal = Journal(self.folder / "journal.jsonl", self._header())
             stack.callback(journal.close)
             manifest = manifest_of(self.opened, self.folder)
+            manifest["started"] = started_before(self.folder) or manifest["started"]
             write_manifest(self.folder, {**manifest, **self._state("running")})
             batches = [record["batch"] for record in journal.records if "batch" in record]
             for record in journal.records:
@@ -278,7 +280,8 @@ class _Work:
             self.config, n_more=sum(item.settings in self.config.space for item in self.known)
         )
         for batch in stored:
-            yield [self.config.current.with_values(values) for values in batch]
+            # From the defaults: what is at its default is not written.
+            yield [Settings().with_values(values) for values in batch]
         while proposed := sampler.propose(self.known):
             journal.append([{"batch": [item.as_dict() for item in proposed]}])
             yield proposed
@@ -291,7 +294,8 @@ class _Work:
         best = list(earlier.pareto()["number"]) if len(earlier.trials) else []
         order = dict.fromkeys([*best, *range(len(earlier.trials))])
         mine = (
-            self.config.current.with_values(earlier.settings[number].as_dict()) for number in order
+            Settings().with_values({**self.config.current.capture, **_values(earlier, number)})
+            for number in order
         )
         return [item for item in mine if item in self.config.space][:_WARM_KEPT]
 
@@ -315,15 +319,20 @@ class _Work:
         )
 
     def _header(self) -> dict[str, Any]:
-        """Return what the journal's trials hang on."""
-        return {"spec": spec_hash(self.opened.spec), "pool": self.source.facts()["pool"]["digest"]}
+        """Return what the journal's trials hang on; each names its candidates besides."""
+        return {"spec": spec_hash(self.opened.spec)}
 
     def _run(self, journal: Journal, fail_fast: bool) -> None:
         """Run the trials that have no figures yet, and keep each as it is finished."""
+        planned = [trial.settings for trial in self.planner.trials]
+        self.source.prepare(planned)
+        for item in planned:  # candidates that were captured again have other figures
+            record = self.kept.get(item.trial_id)
+            if record is not None and record.get("pool") != self.source.digest_of(item):
+                del self.kept[item.trial_id]
         todo = [trial for trial in self.planner.trials if trial.trial_id not in self.kept]
         settings = [trial.settings for trial in todo]
         total = max(len(self.planner.trials), self.config.file.sampler.n_trials or 0)
-        self.source.prepare(settings)
         self.progress("replay", len(self.kept), total)
         failed = False
         with Interrupts() as interrupts:
@@ -332,7 +341,7 @@ class _Work:
                 return interrupts.asked_to_stop() or (fail_fast and failed)
 
             for done in self.source.run(settings, self.config.metrics, stop):
-                records = records_of(done)
+                records = records_of(done, self.source)
                 journal.append(records)
                 self.kept.update((record["trial_id"], record) for record in records)
                 self.processes.add(done.process)
@@ -364,6 +373,10 @@ class _Work:
         self.known += [
             _known(item, figures, place, self.config) for place, item in enumerate(new, start=1)
         ]
+
+
+def _values(results: Results, number: int) -> dict[str, Value]:
+    return results.settings[number].as_dict()
 
 
 def _rest(settings: Settings, names: Sequence[str]) -> str:
@@ -467,9 +480,8 @@ def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
     if opened.black_box:
         return 0
     mended = 0
-    for capture in opened.captures:
-        if capture.name not in results.kept.pool_files:
-            continue
+    asked = {item.origin.captured: item for item in results.settings}
+    for capture in map(opened.capture_of, asked.values()):
         try:
             results.kept.read_pool(capture.name)
         except InputError:

@@ -90,13 +90,9 @@ def verify_sweep(
     as_of = parse_instant(str(results.manifest["pool"]["provenance"].get("as_of")))
     config = config if as_of is None else replace(config, as_of=as_of)
     with open_sweep(config, root=results.folder.parent.parent) as opened:
-        engines = {item.name: item.engine for item in opened.captures}
 
         def engine_of(settings: Settings) -> Engine:
-            name = settings.origin.captured
-            if name not in engines:
-                raise InputError(f"{config.path}: no engine is configured for {name or 'today'}.")
-            return engines[name]
+            return opened.capture_of(settings).engine
 
         found = verify(
             results,

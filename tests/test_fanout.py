@@ -154,6 +154,32 @@ def test_settings_that_take_too_long_are_told_and_the_others_run(backend: work.B
     assert errors == {3: f"it took longer than {seconds:g} seconds"}
 
 
+def test_a_chunk_has_the_time_of_one_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_done, errors = outcome(Fanout("sequential", timeout_seconds=0.3), hangs)
+    assert (n_done, list(errors)) == (7, [3])
+
+
+def test_time_spent_by_whoever_keeps_the_results_is_not_counted() -> None:
+    found = []
+    for done in Fanout("sequential", timeout_seconds=0.2).run(replay(), METRICS, ON_ITS_OWN, never):
+        time.sleep(0.3)
+        found.append(done)
+    assert all(done.error is None for done in found)
+
+
+def test_one_job_obeys_the_timeout_whatever_the_backend() -> None:
+    _, errors = outcome(Fanout("loky", n_jobs=1, timeout_seconds=0.3), hangs)
+    assert list(errors) == [3]
+    with pytest.raises(InputError, match="a thread cannot be stopped"):
+        Fanout("threading", n_jobs=2, timeout_seconds=1)
+
+
+@pytest.mark.parametrize("address", ["foo", "", "127.0.0.1:8786", "tcp://"])
+def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
+    with pytest.raises(InputError, match="a scheduler has an address such as tcp://"):
+        Fanout("dask", scheduler=address)
+
+
 # --- whole sweeps ---------------------------------------------------------------------------------
 
 FULL = bool(os.environ.get("SWEEPER_FULL"))

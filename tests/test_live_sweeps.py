@@ -13,6 +13,7 @@ from sweeper.config import Config, load_config
 from sweeper.corpus import Corpus
 from sweeper.embedders import HashEmbedder
 from sweeper.engines import EmbeddedEngine
+from sweeper.engines.lexical import Match
 from sweeper.errors import EngineError
 from sweeper.formats import read_corpus
 from sweeper.golden import ItemId, Key, Query, QueryId
@@ -31,8 +32,8 @@ class Live(EmbeddedEngine):
     fingerprint = None  # type: ignore[assignment]
     n_threads = 1
 
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__(corpus, embedder=HashEmbedder(), as_of=AS_OF)
+    def __init__(self, corpus: Corpus, match: Match = "any") -> None:
+        super().__init__(corpus, embedder=HashEmbedder(), as_of=AS_OF, match=match)
         self.asked: list[str] = []
         self.searched: list[tuple[str, str]] = []
         self.fails_at: int | None = None
@@ -150,6 +151,52 @@ def test_commands_over_a_partly_shown_sweep_work_or_say_what_they_lack(
         assert done.exit_code == code, (command, done.stderr)
         if code:
             assert "too few candidates of 1 question" in done.stderr
+
+
+def test_without_an_instant_an_interrupted_capture_keeps_the_ages_of_the_first(
+    path: Path, engine: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text(path.read_text("utf-8").replace("as_of: 2026-11-01T00:00:00Z\n", ""), "utf-8")
+    asked = []
+
+    def opened(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path) -> Live:
+        asked.append(as_of)
+        found = Live(read_corpus(path.parent / "corpus.jsonl"))
+        found._as_of = as_of
+        found.fails_at = 4 if len(asked) == 1 else None
+        return found
+
+    monkeypatch.setattr("sweeper.opening.open_engine", opened)
+    config = load_config(path)
+    with pytest.raises(EngineError):
+        run_sweep(config, root=tmp_path / "results")
+    results = run_sweep(config, root=tmp_path / "results").results
+    assert asked[-1] == asked[0]
+    assert results.manifest["pool"]["provenance"]["as_of"] == asked[0].isoformat()
+
+
+def test_which_questions_are_live_is_decided_for_each_engine(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Live] = {}
+
+    def opened(config: Config, corpus: Corpus, *, as_of: datetime, cache: Path) -> Live:
+        block: Any = config.file.engine
+        found = Live(read_corpus(path.parent / "corpus.jsonl"), match=block.lexical.match)
+        found.hidden = {"q4": "gone"} if block.lexical.match == "all" else {}
+        made[block.lexical.match] = found
+        return found
+
+    monkeypatch.setattr("sweeper.opening.open_engine", opened)
+    space = ["space={engine.lexical.match: [any, all], rrf_k: [1, 9]}", "table={}"]
+    results = run_sweep(load_config(path, space), root=tmp_path / "partly").results
+    assert made["any"].searched == []
+    assert {name for name, _ in made["all"].searched} == {"q4"}
+    made.clear()
+    monkeypatch.undo()
+    whole = run_sweep(load_config(path, space), root=tmp_path / "whole").results
+    assert results.wide().equals(whole.wide())
+    assert results.returned(3, "q4") == whole.returned(3, "q4")
 
 
 # --- a real server, with faults -------------------------------------------------------------------

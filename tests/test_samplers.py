@@ -10,7 +10,7 @@ import pytest
 
 from sweeper.knobs import Settings
 from sweeper.planner import Planner
-from sweeper.samplers import Grid, Kind, Known, Sampler, make_sampler
+from sweeper.samplers import Adaptive, Grid, Kind, Known, Sampler, make_sampler
 from sweeper.spaces import SearchSpace, Span, Trial
 
 HALF_LIFE = "recency_half_life_days"
@@ -256,3 +256,45 @@ def test_later_batches_are_numbered_on_and_the_line_is_planned_once() -> None:
     planner.extend([Settings(rrf_k=5), Settings(rrf_k=1)])
     assert [trial.number for trial in planner.trials] == [0, 1, 2]
     assert planner.trials[2].settings == Settings(rrf_k=5)
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_a_span_of_integers_ends_when_all_were_tried(kind: Kind) -> None:
+    space = SearchSpace(Settings(), {}, {"rrf_k": Span(1, 20, integer=True)})
+    assert space.size == 20
+    tried = finished(sampler(space, kind, n_trials=1000))
+    assert sorted(item.rrf_k for item in tried) == list(range(1, 21))
+    nearly = finished(sampler(space, kind, n_trials=19))
+    assert len({item.rrf_k for item in nearly}) == 19
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc", "tpe", "nsga2"])
+def test_the_largest_seed_is_a_seed(kind: Kind) -> None:
+    assert len(finished(sampler(SPACE, kind, seed=2**32 - 1))) == 24
+
+
+@pytest.mark.parametrize("kind", ["random", "qmc"])
+def test_drawn_numbers_lie_in_their_span_and_reach_its_ends(kind: Kind) -> None:
+    space = SearchSpace(
+        Settings(),
+        {},
+        {
+            "rrf_k": Span(1, 10, log=True, integer=True),
+            "limit": Span(3, 5, integer=True),
+            HALF_LIFE: Span(7.0, 3650.0, log=True, also=(0.0,)),
+        },
+    )
+    tried = finished(sampler(space, kind, n_trials=400))
+    assert {item.rrf_k for item in tried} == set(range(1, 11))
+    assert {item.limit for item in tried} == {3, 4, 5}
+    off = sum(item.recency_half_life_days == 0 for item in tried)
+    assert 20 <= off <= 220
+    assert all(item in space for item in tried)
+
+
+def test_a_depth_that_equals_the_limit_is_told_as_that_depth() -> None:
+    space = SearchSpace(Settings(limit=10), {"depth": (5, 10, 50), "rrf_k": tuple(range(1, 90))})
+    own = Adaptive(space, "tpe", n_trials=40, batch_size=8, n_objectives=1, seed=0)
+    settings = Settings(limit=10, depth=10, rrf_k=3)
+    assert settings in space
+    assert own._axes.params(settings)["depth"] == 1

@@ -20,7 +20,7 @@ from sweeper.errors import EngineError, InputError, StorageError
 from sweeper.fanout import Fanout
 from sweeper.outlook import outlook
 from sweeper.results import Results
-from sweeper.store import Journal, Lock, read_manifest, write_manifest
+from sweeper.store import Journal, Lock, read_manifest
 from sweeper.sweep import Summary, run_sweep
 from tests.projects import (
     CONFIG,
@@ -476,9 +476,25 @@ def test_a_limit_beyond_the_corpus_returns_what_there_is(config: Config, root: P
 
 
 def test_a_sweep_that_another_process_runs_is_refused(config: Config, root: Path) -> None:
-    folder = run(config, root).results.folder
+    interrupted_after(config, root, 0)
+    [folder] = sweeps(root)
     with Lock(folder), pytest.raises(EngineError, match="is running this sweep"):
         run(config, root)
+
+
+def test_a_finished_sweep_is_shown_though_nothing_can_be_written(
+    config: Config, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run(config, root).results.folder
+    with Lock(folder):
+        assert run(config, root).n_run == 0
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("sweeper.sweep.write_manifest", full)
+    monkeypatch.setattr("sweeper.sweep.remove_leftovers", full)
+    assert run(config, root).n_run == 0
 
 
 def test_a_results_folder_that_is_a_file_is_refused(config: Config, root: Path) -> None:
@@ -565,11 +581,11 @@ def test_the_outlook_counts_and_writes_nothing(config: Config, root: Path) -> No
     assert after.sweep == before.sweep
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_the_outlook_counts_what_an_interruption_left_to_do(config: Config, root: Path) -> None:
-    folder = run(config, root).results.folder
-    write_manifest(folder, {**read_manifest(folder), "status": "running"})
+    interrupted_after(config, root, 8)
     found = outlook(config, root=root)
-    assert (found.n_captures, found.n_to_run) == (0, 21)
+    assert (found.n_captures, found.n_settings, found.n_to_run) == (0, 21, 13)
 
 
 def test_findings_about_ages_and_inert_knobs_are_noted(tmp_path: Path, root: Path) -> None:

@@ -83,6 +83,33 @@ def test_an_interrupted_budget_is_completed_with_the_same_frames(
     assert_same_frames(straight.folder, resumed.results.folder)
 
 
+@pytest.mark.parametrize("kind", ["tpe", "nsga2"])
+def test_resumed_trials_have_the_weights_and_stores_that_were_proposed(
+    path: Path, root: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "_CHUNK_TRIAL_QUERIES", 1)
+    config = loaded(
+        path,
+        "current={weights.vector: 2, stores: memory}",
+        "space={weights.vector: [0.5, 1, 2], stores: [all, memory, document], "
+        "rrf_k: {low: 1, high: 90}}",
+        f"sampler={{kind: {kind}, n_trials: 40}}",
+    )
+    straight = run_sweep(config, root=root / "straight").results
+    interrupted_after(config, root / "stopped", 25)
+    assert_same_frames(straight.folder, run_sweep(config, root=root / "stopped").results.folder)
+    assert {item.weight("vector") for item in straight.settings} == {0.5, 1.0, 2.0}
+
+
+def test_a_budget_is_not_added_to_by_the_tables_line(path: Path, root: Path) -> None:
+    config = loaded(
+        path,
+        "space={recency_half_life_days: {low: 1, high: 3000, step: 1}}",
+        "sampler={kind: random, n_trials: 10}",
+    )
+    assert len(run_sweep(config, root=root).results.trials) == 11
+
+
 def test_no_trials_are_todays_setting_alone(path: Path, root: Path) -> None:
     for kind in ("random", "tpe"):
         results = run_sweep(sampled(path, kind, n_trials=0), root=root / kind).results
@@ -100,8 +127,21 @@ def test_a_sampler_begins_with_the_settings_of_an_earlier_sweep(path: Path, root
 
 
 def test_an_earlier_sweep_that_is_not_there_is_named(path: Path, root: Path) -> None:
-    with pytest.raises(InputError, match="no sweep 'nowhere'"):
-        run_sweep(sampled(path, "tpe", warm_start="nowhere"), root=root)
+    for name, message in (("nowhere", "no sweep 'nowhere'"), ("small", "is this sweep itself")):
+        with pytest.raises(InputError, match=message):
+            run_sweep(sampled(path, "tpe", warm_start=name), root=root)
+    assert not root.exists(), "what is refused leaves nothing behind"
+
+
+def test_an_earlier_sweep_that_changed_makes_another_sweep(path: Path, root: Path) -> None:
+    run_sweep(loaded(path, "name=earlier", WIDE[1]), root=root)
+    config = sampled(path, "tpe", n_trials=4, warm_start="earlier")
+    first = run_sweep(config, root=root).results
+    assert run_sweep(config, root=root).n_run == 0
+    run_sweep(loaded(path, "name=earlier", WIDE[1], "space.rrf_k=[3]"), root=root)
+    second = run_sweep(config, root=root)
+    assert second.results.folder != first.folder
+    assert any("changed since" in text for text in second.notes)
 
 
 def test_an_objective_that_is_undefined_does_not_stop_a_sampler(path: Path, root: Path) -> None:
@@ -142,6 +182,22 @@ def test_a_budget_takes_a_space_of_any_size(
 
 
 # --- arms -----------------------------------------------------------------------------------------
+
+
+def test_arms_are_found_by_name_and_equal_ones_are_noted(path: Path, root: Path) -> None:
+    arms = "arms={short: {recency_half_life_days: 7}, same: {rrf_k: 60}, again: {rrf_k: 60.0}}"
+    summary = run_sweep(loaded(path, arms), root=root)
+    assert "arm same is the same as the current settings." in summary.notes
+    results = summary.results
+    assert results.settings[results.trial("short")].recency_half_life_days == 7
+    assert invoke("compare", "small#current", "small#short", "--results", root).exit_code == 0
+    assert "short" in results.labels()
+
+
+@pytest.mark.parametrize("name", ["today", "current", "12", "0123456789ab", "' '"])
+def test_an_arm_needs_a_name_of_its_own(path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="needs a name of its own"):
+        loaded(path, f"arms={{{name!s}: {{rrf_k: 3}}}}")
 
 
 def test_arms_are_tried_beside_the_space_or_instead_of_it(path: Path, root: Path) -> None:
@@ -224,6 +280,52 @@ def test_commands_read_a_sweep_over_several_pools(path: Path, root: Path) -> Non
     ):
         done = invoke(*command, "--results", root)
         assert done.exit_code in {0, 5}, (command, done.stderr)
+
+
+def test_a_knob_beside_one_that_holds_it_is_refused(path: Path) -> None:
+    space = (
+        "space={engine.embedder: [{kind: hash, dimensions: 64}], engine.embedder.dimensions: [32]}"
+    )
+    with pytest.raises(InputError, match=r"is a part of engine\.embedder, which is a knob too"):
+        loaded(path, space, "table={}")
+
+
+def test_steps_of_a_key_of_the_engine_are_checked_like_any_value(path: Path, root: Path) -> None:
+    stepped = "space={engine.embedder.dimensions: {low: 512, high: 1024, step: 512}}"
+    results = run_sweep(loaded(path, stepped, "table={}"), root=root).results
+    assert results.trials["param_engine.embedder.dimensions"].tolist() == [512, 1024]
+    assert len(results.kept.pool_files) == 2
+    with pytest.raises(InputError, match="does not take -64"):
+        loaded(path, stepped.replace("low: 512", "low: -64").replace("step: 512", "step: 1088"))
+
+
+def test_keys_that_change_nothing_are_noted(path: Path, root: Path) -> None:
+    summary = run_sweep(
+        loaded(path, "space={engine.chunking.size: [300, 600]}", "table={}"), root=root
+    )
+    assert any("retrieve what another one does" in text for text in summary.notes)
+
+
+def test_engines_that_no_trial_asks_are_not_opened(
+    path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sweeper import opening
+
+    opened = []
+    honest: Any = vars(opening)["open_engine"]
+
+    def counted(config: Config, *rest: Any, **more: Any) -> Any:
+        opened.append(config.file.engine)
+        return honest(config, *rest, **more)
+
+    monkeypatch.setattr(opening, "open_engine", counted)
+    sizes = ", ".join(map(str, range(16, 1024, 8)))
+    config = loaded(
+        path, f"space={{engine.embedder.dimensions: [{sizes}], rrf_k: [1, 2]}}", "table={}",
+        "sampler={kind: random, n_trials: 3}",
+    )  # fmt: skip
+    run_sweep(config, root=root)
+    assert len(opened) <= 4
 
 
 def test_two_spellings_of_a_block_are_one_value(path: Path, root: Path) -> None:

@@ -102,7 +102,7 @@ def _check_config(
         pool = None
         owner = f"{config.name}/{folder_of(root / config.name, opened.spec, fresh=False).name}"
         kept = opened.pool_path(owner=owner).exists()
-        if not opened.black_box and (kept or capture or opened.captures[0].shared):
+        if not opened.black_box and (kept or capture or opened.today.shared):
             pool, _ = opened.pool(owner=owner, progress=progress)
         elif not opened.black_box:
             console.note("a live engine is asked for candidates only with --capture.")
