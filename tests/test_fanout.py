@@ -199,23 +199,24 @@ def test_workers_killed_at_random_lose_and_repeat_nothing(tmp_path: Path) -> Non
     config = many(tmp_path, 500 if FULL else 120)
     one = run_sweep(config, root=tmp_path / "one")
     jobs = 16 if FULL else 4
-    with killing(every=0.7 if FULL else 1.0):
+    with Killing(tmp_path / "other", 40 if FULL else 6) as killing:
         other = run_sweep(config, root=tmp_path / "other", fanout=Fanout("loky", n_jobs=jobs))
+    assert killing.count >= (10 if FULL else 2)
     assert other.failed == ()
     assert other.n_run == len(other.results.trials) == len(one.results.trials)
     assert_same_frames(one.results.folder, other.results.folder)
 
 
-class killing:
-    """Kills a random worker of this process every so often."""
+class Killing:
+    """Kills a random worker of this process whenever a sweep got on since the last kill."""
 
-    def __init__(self, every: float) -> None:
-        self._every = every
+    def __init__(self, root: Path, most: int) -> None:
+        self._root, self._most = root, most
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._kill)
         self.count = 0
 
-    def __enter__(self) -> killing:
+    def __enter__(self) -> Killing:
         self._thread.start()
         return self
 
@@ -225,9 +226,12 @@ class killing:
 
     def _kill(self) -> None:
         rng = random.Random(0)
-        while not self._over.wait(self._every):
+        seen = 0
+        while self.count < self._most and not self._over.wait(0.005):
+            size = sum(path.stat().st_size for path in self._root.glob("*/*/journal.jsonl"))
             children = list(workers())
-            if children:
+            if size > seen and children:
+                seen = size
                 self.count += 1
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(rng.choice(children), signal.SIGKILL)
