@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,10 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder ../shared beside the repository: its corpora are not read")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _default_log_level() -> Iterator[None]:
+    """Undo what a command that ran in this process chose for its messages."""
+    yield
+    logging.getLogger("sweeper").setLevel(logging.NOTSET)

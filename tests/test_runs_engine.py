@@ -180,7 +180,7 @@ def test_lists_that_were_cut_above_the_depth_are_told(
 
 
 def test_oddities_of_a_run_are_counted_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="sweeper"):
         found = engine(vector=[("x", 0.1), ("y", 0.9), ("z", 0.9), ("x", 0.05)])
     counts = found.provenance["channels"]["vector"]
     assert (counts["rows"], counts["repeated_rows"], counts["tied_rows"]) == (3, 1, 1)
