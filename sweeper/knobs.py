@@ -7,6 +7,7 @@ settings a sweep tries is in ``spaces``.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -289,9 +290,12 @@ class Settings:
     """Canonical text; two spellings of one setting have the same."""
 
     def __post_init__(self) -> None:
-        for name, domain in KNOBS.items():
+        for name in KNOBS:
+            given = getattr(self, name)
             try:
-                object.__setattr__(self, name, domain.parse(getattr(self, name)))
+                plain = isinstance(given, str | int | float | None)
+                parsed = _parsed(name, given) if plain else KNOBS[name].parse(given)
+                object.__setattr__(self, name, parsed)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
         cleaned: dict[str, float] = {}
@@ -304,7 +308,7 @@ class Settings:
                 cleaned[channel] = float(value or 0.0)
         object.__setattr__(self, "weights", MappingProxyType(cleaned))
         object.__setattr__(self, "capture", MappingProxyType(dict(sorted(self.capture.items()))))
-        text = " ".join(f"{n}={knob(n).format(v)}" for n, v in self.as_dict().items())
+        text = " ".join(_said_so(name, value) for name, value in self.as_dict().items())
         object.__setattr__(self, "text", text)
 
     def __eq__(self, other: object) -> bool:
@@ -367,7 +371,9 @@ class Settings:
         Fixed knobs come first (``stores`` where it is not ``all``), then weights that are not 1,
         then knobs that decide what is retrieved.
         """
-        values: dict[str, Value] = {name: self.get(name) for name in KNOBS}
+        values: dict[str, Value] = {name: getattr(self, name) for name in KNOBS}
+        if self.depth == self.limit:
+            values["depth"] = None  # the same ranking under another spelling
         if self.stores == "all":
             del values["stores"]
         values.update({_WEIGHT_PREFIX + name: w for name, w in self.weights.items()})
@@ -378,6 +384,17 @@ class Settings:
     def trial_id(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of the canonical text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+
+# A sweep has many settings of few values. Typed, because True equals 1 and is refused.
+@functools.lru_cache(maxsize=1 << 16, typed=True)
+def _parsed(name: str, value: Value) -> Value:
+    return KNOBS[name].parse(value)
+
+
+@functools.lru_cache(maxsize=1 << 16, typed=True)
+def _said_so(name: str, value: Value) -> str:
+    return f"{name}={knob(name).format(value)}"
 
 
 def _settings_from(values: Mapping[str, Value]) -> Settings:
