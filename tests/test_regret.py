@@ -27,7 +27,7 @@ def test_what_the_page_concludes_holds_of_the_numbers() -> None:
     samplers = RESULT["samplers"]
     question = 1 / RESULT["n_questions"]
     early = [own["mean"][19] for own in samplers.values()]
-    assert max(early) - min(early) < question / 2 + 0.001
+    assert max(early) - min(early) < question
     assert all(own["mean"][-1] < question for own in samplers.values())
     assert [name for name, own in samplers.items() if own["found"] == 1] == ["TPE"]
     assert samplers["NSGA-II"]["mean"][-1] < min(
