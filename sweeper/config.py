@@ -225,7 +225,9 @@ class Config:
             if name not in obeyed and not name.startswith(CAPTURE_PREFIX):
                 known = ", ".join(sorted(obeyed)) or "none"
                 problems.at(
-                    location, f"the engine is not told this knob, so it changes nothing ({known})."
+                    location,
+                    "the engine is not told this knob, so it changes nothing. Name it in the "
+                    f"engine's block; it is told: {known}.",
                 )
         problems.raise_if_any()
 

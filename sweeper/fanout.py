@@ -327,7 +327,7 @@ def _dask_client(scheduler: str) -> Iterator[None]:
         from distributed import Client
     except ImportError:
         raise InputError(
-            'backend dask needs the extra dask: pip install "sweeper[dask]".'
+            'backend dask needs the extra dask: pip install "path/to/sweeper[dask]".'
         ) from None
     try:
         with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):

@@ -29,6 +29,9 @@ __all__ = ["LiveSearch", "PartlyLive"]
 _KEPT_EVERY = 0.2
 """Seconds between two writes of answers."""
 
+_GIVE_UP = 3
+"""Questions that fail before any is answered under some settings: the engine is down."""
+
 _NAMED = 3
 """Unanswered questions that a message names; the others are counted."""
 
@@ -89,15 +92,15 @@ class LiveSearch:
         Raises
         ------
         EngineError
-            If the engine answers not one question of some settings: it is down, and the answers so
-            far are kept.
+            If the first questions under some settings all fail: the engine is down, and the answers
+            so far are kept.
         """
         for item in settings:
             started = time.perf_counter()
             queries = self._questions_of(item)
             failures, late = self._ask(item, queries, stop)
             seconds = time.perf_counter() - started
-            if queries and len(failures) == len(queries):
+            if failures and not self.answers(item):
                 raise EngineError(
                     f"the engine answers no question under {item.text} "
                     f"({next(iter(failures.values()))}). What it answered before is kept; the "
@@ -133,24 +136,27 @@ class LiveSearch:
         -------
         failures
             What went wrong with each question that was asked and not answered.
-        late
-            What there is to say if time ran out; empty otherwise.
+        rest
+            Why others were not asked; empty if all were.
         """
         from joblib import Parallel, delayed
 
         known = self._runs.setdefault(settings.trial_id, {})
         waiting = [query for query in queries if query.query_id not in known]
         until = None if self._timeout is None else time.monotonic() + self._timeout
-        late = False
+        late = down = False
+        answered = 0
 
         def feed() -> Iterator[Query]:
-            nonlocal late
+            nonlocal late, down
             for query in waiting:
                 late = until is not None and time.monotonic() > until
-                if late or stop():
+                down = not answered and len(failures) >= _GIVE_UP
+                if late or down or stop():
                     return
                 yield query
 
+        failures: dict[QueryId, str] = {}
         engine = self._engine_of(settings)
         search = engine.search_keys if isinstance(engine, PartlyShown) else engine.search
 
@@ -160,7 +166,6 @@ class LiveSearch:
             except SweeperError as error:
                 return query.query_id, None, str(error)
 
-        failures: dict[QueryId, str] = {}
         n_threads = max(1, min(engine.n_threads, len(waiting)))
         parallel = Parallel(n_jobs=n_threads, backend="threading", return_as="generator_unordered")
         with _Keeper(self._answers) as keeper:
@@ -169,11 +174,15 @@ class LiveSearch:
                     failures[query_id] = error
                     continue
                 known[query_id] = keys
+                answered += 1
                 keeper.keep({"trial": settings.trial_id, "query": query_id, "keys": list(keys)})
-        if not late:
-            return failures, ""
         left = sum(query.query_id not in known for query in queries) - len(failures)
-        return failures, f"it took longer than {self._timeout:g} seconds; {left} questions are left"
+        if down and left:
+            return failures, f"{left} more were not asked"
+        if late:
+            said = f"it took longer than {self._timeout:g} seconds; {left} questions are left"
+            return failures, said
+        return failures, ""
 
 
 class _Keeper:

@@ -56,7 +56,7 @@ class Outlook:
     replay_seconds: float | None
 
 
-def outlook(config: Config, *, root: str | Path = "results") -> Outlook:
+def outlook(config: Config, *, root: str | Path = "results", fresh: bool = False) -> Outlook:
     """Say what a run would cost, without running it.
 
     An engine in this process answers a few questions to be timed; a live one is not asked.
@@ -67,7 +67,7 @@ def outlook(config: Config, *, root: str | Path = "results") -> Outlook:
         If a file that the config names has problems.
     """
     with open_sweep(config, root=root) as opened:
-        folder = folder_of(Path(root) / config.name, opened.spec, fresh=False)
+        folder = folder_of(Path(root) / config.name, opened.spec, fresh=fresh)
         golden = opened.inputs.golden
         plan = planned(config, opened.engine.channels)
         settings = [trial.settings for trial in plan.trials]

@@ -27,9 +27,12 @@ def result_tables(results: Results) -> list[Table]:
     A sweep that has no space shows its arms alone.
     """
     arms = [table for table in (arms_table(results), price_table(results)) if table is not None]
-    if arms and len(results.line()) < 2:
-        return arms
-    return [*arms, line_table(results), front_table(results)]
+    tables = list(arms)
+    if not arms or len(results.line()) > 1:
+        tables.append(line_table(results))
+    if not arms or results.manifest["spec"]["config"].get("space"):
+        tables.append(front_table(results))
+    return tables
 
 
 def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) -> str:

@@ -5,7 +5,7 @@ How a live engine is asked is in ``live``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sweeper.engines.base import PartlyShown
@@ -125,6 +125,10 @@ class LiveSource:
 
     def positions(self, settings: Sequence[Settings]) -> Positions:
         return self._live.positions(settings)
+
+    def answers(self, settings: Settings) -> Mapping[QueryId, Sequence[Key]]:
+        """Return the answer to each question under some settings."""
+        return self._live.answers(settings)
 
     def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
         return self._live.returned(settings, query_id)

@@ -31,7 +31,7 @@ from sweeper.planner import Planner
 from sweeper.results import Results, load
 from sweeper.runs import Judgments
 from sweeper.samplers import Known, Sampler, make_sampler
-from sweeper.sources import Source, open_source
+from sweeper.sources import LiveSource, Source, open_source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, Journal, Lock, write_manifest
 
@@ -175,6 +175,24 @@ class _Work:
         """Say what a reader of the tables should know of how they came about."""
         return [*self._repetitions(), *self._same_arms(), *self._same_pools(), *self._live_notes()]
 
+    def _idle_knobs(self) -> list[str]:
+        """Return the knobs under whose values a black box answers all questions alike."""
+        if not isinstance(self.source, LiveSource) or self.failures:
+            return []
+        settings = [trial.settings for trial in self.planner.trials]
+        names = dict.fromkeys(name for item in settings for name in item.as_dict())
+        idle = []
+        for name in names:
+            groups: dict[str, list[Settings]] = {}
+            for item in settings:
+                rest = {other: item.get(other) for other in names if other != name}
+                groups.setdefault(str(rest), []).append(item)
+            several = [group for group in groups.values() if len(group) > 1]
+            answers = [[self.source.answers(item) for item in group] for group in several]
+            if answers and all(own == group[0] for group in answers for own in group):
+                idle.append(name)
+        return idle
+
     def _same_arms(self) -> list[str]:
         """Say which arms are no setting of their own."""
         seen = {self.config.current.text: "the current settings"}
@@ -206,6 +224,9 @@ class _Work:
                 f"{len(self.inputs.golden)} questions; it was asked these under every setting: "
                 f"{named}."
             )
+        notes += [
+            f"{name} changes no answer: does the engine obey it?" for name in self._idle_knobs()
+        ]
         engine = self.opened.engine
         if isinstance(engine, Counted) and engine.counters.get("requests"):
             told = [f"{count} {name}" for name, count in engine.counters.items() if count]

@@ -134,8 +134,8 @@ _CONFIG_TOP = """
 
 A config is one YAML file that describes one sweep: what is asked, what answers, which settings are
 tried, and what is recorded. Paths in it are relative to the file. A key that is not listed here is
-an error, and the message names the closest one. All problems of a file are reported at once, each
-with its line.
+an error, and the message names the closest one. All problems of the file's shape are reported at
+once, each with its line; then all of its values; then all that the golden set does not bear out.
 
 Any key can be changed for one run: `sweep run CONFIG --set space.rrf_k=[5,20,60]`. The key is the
 dotted path, the value is YAML. [configs/recency.yaml](../configs/recency.yaml) is a complete

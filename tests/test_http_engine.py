@@ -223,7 +223,7 @@ def test_a_missing_extra_is_named(
     site: Site, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=r'pip install "sweeper\[http\]"'):
+    with pytest.raises(InputError, match=r'pip install "path/to/sweeper\[http\]"'):
         site.engine()
 
 

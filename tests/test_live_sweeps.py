@@ -266,6 +266,30 @@ def test_a_server_that_dies_for_a_while_costs_no_answer(
     assert load("remote", root=root).wide().equals(whole.wide())
 
 
+def test_a_dead_server_is_noticed_after_a_few_questions(
+    tmp_path: Path, server: tuple[Any, Any]
+) -> None:
+    app, serving = server
+    path = remote(tmp_path, serving.url)
+    config = path.read_text("utf-8").replace(
+        "  results: data.items", "  n_threads: 1\n  results: data.items"
+    )
+    path.write_text(config, "utf-8")
+    app.script = [lambda seen: stopping(app)] * 500
+    done = invoke("run", path, "--results", tmp_path / "results")
+    assert done.exit_code == 4
+    assert "answers no question" in done.stderr
+    assert len(app.seen) <= 2 * 4, "three questions, each asked twice, are enough"
+
+
+def test_a_knob_that_a_black_box_does_not_obey_is_noted(
+    tmp_path: Path, server: tuple[Any, Any]
+) -> None:
+    _, serving = server
+    done = invoke("run", remote(tmp_path, serving.url), "--results", tmp_path / "results")
+    assert "rrf_k changes no answer: does the engine obey it?" in done.stderr
+
+
 def app_right(app: Any, seen: Any) -> Any:
     from starlette.responses import JSONResponse
 

@@ -826,5 +826,5 @@ def test_without_the_extra_the_message_names_it(
     for name in [name for name in sys.modules if name.startswith("sweeper.engines.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InputError, match=r'pip install "sweeper\[postgres\]"'):
+    with pytest.raises(InputError, match=r'pip install "path/to/sweeper\[postgres\]"'):
         open_engine(config, CORPUS, as_of=AS_OF, cache=tmp_path)

@@ -213,6 +213,14 @@ def test_arms_are_tried_beside_the_space_or_instead_of_it(path: Path, root: Path
     assert "stores memory" in shown
 
 
+def test_arms_do_not_hide_what_a_sampler_found(path: Path, root: Path) -> None:
+    config = [*WIDE, "arms={low: {rrf_k: 1}}", "sampler={kind: tpe, n_trials: 8}"]
+    results = run_sweep(loaded(path, *config), root=root).results
+    shown = invoke("show", results.address, "--results", root).stdout
+    assert "Named settings" in shown
+    assert "Best trade-offs between" in shown
+
+
 def test_an_arm_that_searches_memories_alone_finds_no_document(path: Path, root: Path) -> None:
     config = loaded(path, "arms={memories: {stores: memory}}", "space={}", "table={}")
     results = run_sweep(config, root=root).results

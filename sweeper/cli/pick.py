@@ -222,10 +222,16 @@ def _plain(value: Value) -> str:
 
 
 def _print(found: Results, answer: Pick, markdown: bool) -> None:
+    from sweeper.pick import default_constraints
+
     chosen = answer.chosen
     console.emit(_headline(answer))
     console.emit(f"  {chosen.settings.text}")
     console.emit(f"  {_origin(found, chosen)}")
+    if not found.constraints and answer.constraints == default_constraints(found):
+        console.emit(
+            "No constraint is given, so no slice's recall@10 or MRR may fall below today's."
+        )
     for text in answer.broken:
         console.emit(f"What runs today does not meet {text}.")
     shown = [("best feasible", answer.best)]

@@ -90,7 +90,7 @@ def run(
         raise InputError(f"--timeout: must be a number of seconds above 0, got {timeout:g}.")
     loaded = load_config(config, overrides or ())
     if dry_run:
-        _print_outlook(loaded, results, json, markdown)
+        _print_outlook(loaded, results, fresh, json, markdown)
         return
     fanout = Fanout(backend.value, jobs, timeout, scheduler)
     try:
@@ -154,10 +154,10 @@ def _print_files(found: Results, written: list[Path]) -> None:
         console.emit(f"  {path}")
 
 
-def _print_outlook(config: Config, results: Path, json: bool, markdown: bool) -> None:
+def _print_outlook(config: Config, results: Path, fresh: bool, json: bool, markdown: bool) -> None:
     from sweeper.outlook import outlook
 
-    found = outlook(config, root=results)
+    found = outlook(config, root=results, fresh=fresh)
     document = {
         "sweep": found.sweep,
         "captures": found.n_captures,

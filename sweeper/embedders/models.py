@@ -95,7 +95,7 @@ def _load(path_or_name: str, device: str) -> Any:
     except ImportError as error:
         raise InputError(
             f"a sentence-transformers model needs an extra that cannot be imported ({error}). "
-            'Install it: pip install "sweeper[models]".'
+            'Install it: pip install "path/to/sweeper[models]".'
         ) from error
     try:
         with _no_progress_bar():

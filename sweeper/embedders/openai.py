@@ -268,7 +268,7 @@ def _http() -> tuple[Any, Any]:
     except ImportError as error:
         raise InputError(
             f"an /embeddings endpoint needs an extra that cannot be imported ({error}). "
-            'Install it: pip install "sweeper[http]".'
+            'Install it: pip install "path/to/sweeper[http]".'
         ) from error
     return httpx, stamina
 

@@ -65,7 +65,7 @@ def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache
         except ImportError as error:
             raise InputError(
                 f"PostgreSQL needs an extra that cannot be imported ({error}). "
-                'Install it: pip install "sweeper[postgres]".'
+                'Install it: pip install "path/to/sweeper[postgres]".'
             ) from error
         embedder = open_embedder(block.embedder, config)
         return open_postgres(block, corpus, embedder=embedder, as_of=as_of, cache=cache)

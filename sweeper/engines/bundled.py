@@ -164,7 +164,7 @@ def _binaries() -> Path:
     except ImportError as error:
         raise InputError(
             f"the bundled server needs an extra that cannot be imported ({error}). "
-            'Install it: pip install "sweeper[postgres]".'
+            'Install it: pip install "path/to/sweeper[postgres]".'
         ) from error
     return Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
 

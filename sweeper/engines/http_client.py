@@ -280,7 +280,7 @@ def import_http() -> tuple[Any, Any]:
     except ImportError as error:
         raise InputError(
             f"an engine over HTTP needs an extra that cannot be imported ({error}). "
-            'Install it: pip install "sweeper[http]".'
+            'Install it: pip install "path/to/sweeper[http]".'
         ) from error
     log = logging.getLogger("stamina")
     if not log.handlers:

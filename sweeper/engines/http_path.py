@@ -35,7 +35,7 @@ class JsonPath:
         except ImportError as error:
             raise InputError(
                 f"an engine over HTTP needs an extra that cannot be imported ({error}). "
-                'Install it: pip install "sweeper[http]".'
+                'Install it: pip install "path/to/sweeper[http]".'
             ) from error
         self.name = name
         self.text = text
