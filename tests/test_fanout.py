@@ -138,6 +138,7 @@ def test_an_error_costs_its_own_settings_alone_and_is_told(backend: work.Backend
     assert errors == {3: "MemoryError: no room for it"}
 
 
+@pytest.mark.slow
 def test_settings_that_kill_their_worker_every_time_are_found_and_told() -> None:
     n_done, errors = outcome(Fanout("loky", n_jobs=2), dies)
     assert n_done == 7

