@@ -15,7 +15,7 @@ from sweeper.manifest import status
 from sweeper.opening import Capture, OpenSweep, open_sweep
 from sweeper.poolfile import read_pool
 from sweeper.replay import Replay
-from sweeper.store import read_journal
+from sweeper.store import JOURNAL, read_journal
 from sweeper.sweep import folder_of, planned
 
 __all__ = ["Outlook", "outlook"]
@@ -102,7 +102,7 @@ def outlook(config: Config, *, root: str | Path = "results", fresh: bool = False
 
 def _kept(folder: Path) -> int:
     """Return how many settings an interrupted sweep has figures of."""
-    path = folder / "journal.jsonl"
+    path = folder / JOURNAL
     records = read_journal(path) if path.exists() else ()
     return len({record["trial_id"] for record in records if "figures" in record})
 

@@ -26,9 +26,11 @@ from sweeper.files import write_atomically
 
 __all__ = [
     "ANSWERS",
+    "JOURNAL",
     "MANIFEST",
     "Journal",
     "Lock",
+    "clear_finished",
     "is_locked",
     "journal_header",
     "past_sweeps",
@@ -39,9 +41,11 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
+JOURNAL = "journal.jsonl"
 ANSWERS = "answers.jsonl"
 """The journal of what an engine without candidates answered; it is kept."""
 MANIFEST_VERSION = 1
+_HOLDER = ".lock-holder"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -276,7 +280,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._holder = folder / ".lock-holder"
+        self._holder = folder / _HOLDER
         self._lock = FileLock(folder / ".lock")
         self.taken_over: str | None = None
         """Says whose lock this was, if its owner died without giving it back."""
@@ -314,3 +318,13 @@ class Lock:
         with contextlib.suppress(OSError):
             self._holder.unlink(missing_ok=True)
         self._lock.release()
+
+
+def clear_finished(folder: Path) -> None:
+    """Remove what a process left of a finished sweep that died after its last write.
+
+    Nothing is touched while a live process holds the folder, or where nothing may be written.
+    """
+    if any((folder / name).is_file() for name in (_HOLDER, JOURNAL)):
+        with contextlib.suppress(SweeperError, OSError), Lock(folder):
+            (folder / JOURNAL).unlink(missing_ok=True)

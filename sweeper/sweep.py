@@ -33,7 +33,7 @@ from sweeper.runs import Judgments
 from sweeper.samplers import Known, Sampler, make_sampler
 from sweeper.sources import LiveSource, Source, open_source
 from sweeper.spaces import Trial
-from sweeper.store import ANSWERS, Journal, Lock, write_manifest
+from sweeper.store import ANSWERS, JOURNAL, Journal, Lock, clear_finished, write_manifest
 
 __all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
 
@@ -123,12 +123,13 @@ def run_sweep(
         with contextlib.suppress(OSError):  # what cannot be written can still be shown
             for place in (folder, folder / "plots", root / ".pools"):
                 remove_leftovers(place)
+        if finished is not None:
+            clear_finished(folder)
         if finished is not None and _as_wanted(finished, config):
             notes += _findings(finished, config)
             kept = len(finished.trials)
             return Summary(finished, 0, kept, 0, 0, (), tuple(notes))
         with Lock(folder) as lock:
-            notes += [lock.taken_over] if lock.taken_over else []
             finished = _finished(folder)
             if finished is not None:
                 n_captured = _mend_pools(finished, opened, progress)
@@ -136,6 +137,7 @@ def run_sweep(
                 notes += _findings(results, config)
                 kept = len(results.trials)
                 return Summary(results, 0, kept, n_captured, 0, (), tuple(notes))
+            notes += [lock.taken_over] if lock.taken_over else []
             work = _Work(opened, folder, fanout or Fanout(), progress)
             work.finish(fail_fast)
             results = Results(folder)
@@ -256,7 +258,7 @@ class _Work:
         """Run what the journal lacks and write the tables."""
         with contextlib.ExitStack() as stack:
             self.source = self._open_source(stack)
-            journal = Journal(self.folder / "journal.jsonl", self._header())
+            journal = Journal(self.folder / JOURNAL, self._header())
             stack.callback(journal.close)
             manifest = manifest_of(self.opened, self.folder)
             manifest["started"] = started_before(self.folder) or manifest["started"]

@@ -673,3 +673,20 @@ def test_a_lock_whose_owner_died_is_taken_over_with_a_note(config: Config, root:
     (folder / ".lock-holder").write_text("process 4194301 on elsewhere")
     notes = run(config, root).notes
     assert any("process 4194301 on elsewhere ended in the middle" in text for text in notes)
+
+
+def test_an_owner_that_died_after_its_last_write_leaves_nothing(config: Config, root: Path) -> None:
+    folder = run(config, root).results.folder
+    (folder / ".lock-holder").write_text("process 4194301 on elsewhere")
+    (folder / "journal.jsonl").write_bytes(b"")
+    again = run(config, root)
+    assert again.n_run == 0
+    assert not any("4194301" in text for text in again.notes)
+    assert leftovers(root) == []
+
+
+def test_a_live_owner_of_a_finished_sweep_keeps_its_lock(config: Config, root: Path) -> None:
+    folder = run(config, root).results.folder
+    with Lock(folder):
+        assert run(config, root).n_run == 0
+        assert (folder / ".lock-holder").is_file()
