@@ -205,9 +205,6 @@ class RunsEngine:
     def _missing(self) -> list[QueryId]:
         return [query_id for query_id in self._asked if query_id not in self._held]
 
-    def _unasked(self) -> list[QueryId]:
-        return sorted(self._held - self._asked.keys())
-
 
 def _entry_of(item_id: ItemId, entries: Mapping[str, Entry]) -> Entry | None:
     """Return the entry that an id is, or is a chunk of: ``doc@3`` is a chunk of ``doc``."""
