@@ -7,7 +7,7 @@ RESULTS := results
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-models lint types format snapshots lock benchmarks docs dist-check clean
+.PHONY: help setup run test test-all test-models lint types format snapshots lock benchmarks results docs dist-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ test: setup lint types ## checks and tests, under 5 minutes
 	$(PYTEST) -m "not slow"
 
 test-all: setup test-models ## the same at full counts, with real kills and a real model, under 45 minutes
-	SWEEPER_FULL=1 $(PYTEST)
+	SWEEPER_FULL=1 $(PYTEST) -o faulthandler_timeout=1500
 
 # A model needs torch, a gigabyte: it has a place of its own and only its tests run there.
 test-models: .venv-models/.done
@@ -85,6 +85,10 @@ lock: setup ## rewrite the lock files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		--extra fast --extra http --extra postgres --extra dask --group dev --group benchmark pyproject.toml \
 		requirements/build.in -o requirements/benchmarks.txt
+
+results: setup ## measure again the figures that docs/routing.md shows, then its tables
+	$(BIN)/python -m tests.benchmarks.published
+	$(BIN)/python -m tests.generated_docs
 
 docs: setup ## rewrite the generated pages under docs/
 	$(BIN)/python -m tests.generated_docs

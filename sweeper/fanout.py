@@ -46,6 +46,12 @@ _COMPILED_FACTOR = 10
 _FRUITLESS_ROUNDS = 3
 """Rounds that break without any result before each chunk is tried alone."""
 
+_STALLED_SECONDS = 240.0
+"""Time without any result after which a round is taken for lost, whatever became of its workers.
+
+A worker that is killed in the middle of a message may leave the others waiting for its end.
+"""
+
 _TRIES_ALONE = 3
 """Times that one settings may lose its worker before it is reported."""
 
@@ -184,7 +190,8 @@ class Fanout:
         while waiting and not stop() and fruitless < _FRUITLESS_ROUNDS:
             fruitless += 1
             with contextlib.suppress(*_lost_worker()):
-                for number, done in parallel(replay, metrics, waiting, stop, self.timeout_seconds):
+                patience = self.timeout_seconds or _STALLED_SECONDS
+                for number, done in parallel(replay, metrics, waiting, stop, patience):
                     if done.error is not None and len(done.settings) > 1:
                         continue  # which of them it was is found below
                     fruitless = 0

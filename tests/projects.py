@@ -121,7 +121,12 @@ def invoke(*arguments: object) -> Done:
 
 def shell(*arguments: object, code: str | None = None) -> subprocess.Popen[str]:
     """Start ``sweep`` in a process of its own; ``code`` may start it in another way."""
-    start = ["-m", "sweeper"] if code is None else ["-c", code]
+    code = code or "from sweeper.cli import main\nmain()"
+    # Whoever starts the tests in the background has it ignored, and children inherit that.
+    start = [
+        "-c",
+        f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{code}",
+    ]
     return subprocess.Popen(
         [sys.executable, *start, *map(str, arguments)],
         stdout=subprocess.PIPE,

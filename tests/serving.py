@@ -47,14 +47,18 @@ class Serving:
         server = uvicorn.Server(config)
         self._thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         self._thread.start()
+        deadline = time.monotonic() + 30
         while not server.started:
+            assert self._thread.is_alive(), "the server ended before it had started"
+            assert time.monotonic() < deadline, "the server does not start"
             time.sleep(0.005)
         self._server, self._listening = server, listening
 
     def stop(self) -> None:
         if self._server is not None:
             self._server.should_exit = True
-            self._thread.join()
+            self._thread.join(30)
+            assert not self._thread.is_alive(), "the server does not stop"
             self._listening.close()
             self._server = None
 

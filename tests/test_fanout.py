@@ -155,6 +155,27 @@ def test_settings_that_take_too_long_are_told_and_the_others_run(backend: work.B
     assert errors == {3: f"it took longer than {seconds:g} seconds"}
 
 
+class StallsOnce:
+    """Hangs the first time that a settings is replayed, in whichever process."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __call__(self, item: Settings) -> None:
+        if item.rrf_k == 3 and not self._mark.exists():
+            self._mark.touch()
+            time.sleep(60)
+
+
+@pytest.mark.slow
+def test_a_round_that_stalls_is_taken_for_lost_and_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "_STALLED_SECONDS", 4.0)
+    n_done, errors = outcome(Fanout("loky", n_jobs=2), StallsOnce(tmp_path / "stalled"))
+    assert (n_done, errors) == (8, {})
+
+
 def test_a_chunk_has_the_time_of_one_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     n_done, errors = outcome(Fanout("sequential", timeout_seconds=0.3), hangs)
     assert (n_done, list(errors)) == (7, [3])
