@@ -125,7 +125,13 @@ class Answers:
             If nothing was captured, or answered, under these settings.
         """
         if self._results.replayable:
-            rows = rank(self._candidates(settings, query), settings, channels=self.channels)
+            rows = rank(
+                self._candidates(settings, query),
+                settings,
+                channels=self.channels,
+                query_class=query.query_class,
+                prior=self._results.pool.prior_factors(settings),
+            )
             return tuple(row.item_id for row in rows)
         try:
             number = self._results.trial(settings.trial_id)
@@ -150,8 +156,14 @@ class Answers:
             self._n_compared += 1
             self._n_different += live != self.expected(settings, query)
             if self._results.replayable:
-                candidates = self._candidates(settings, query)
-                self.observations.append(Observation(query.query_id, settings, candidates, live))
+                seen = Observation(
+                    query.query_id,
+                    settings.for_class(query.query_class),
+                    self._candidates(settings, query),
+                    live,
+                    self._results.pool.prior_factors(settings),
+                )
+                self.observations.append(seen)
         differences = [self._difference(settings, query) for query in new]
         return Check(name, settings, len(new), tuple(one for one in differences if one))
 
@@ -281,7 +293,12 @@ class Answers:
         place, ours, theirs = parted
         rows: dict[ItemId, RankedRow] = {}
         if self._results.replayable:
-            every = uncut(self._candidates(settings, query), settings, self.channels)
+            every = uncut(
+                self._candidates(settings, query),
+                settings.for_class(query.query_class),
+                self.channels,
+                self._results.pool.prior_factors(settings),
+            )
             rows = {row.item_id: row for row in every}
         return Difference(
             query.query_id,

@@ -222,7 +222,9 @@ def _pool_lacks(foreign: Sequence[Observation]) -> Cause:
 def _lost(seen: Sequence[Observation], channels: Sequence[str]) -> frozenset[ItemId]:
     """Return rows that replay returns and the engine never does."""
     replayed = {
-        row.item_id for one in seen for row in rank(one.candidates, one.settings, channels=channels)
+        row.item_id
+        for one in seen
+        for row in rank(one.candidates, one.settings, channels=channels, prior=one.prior)
     }
     return frozenset(replayed - {item for one in seen for item in one.live})
 
@@ -239,7 +241,7 @@ def _ties(tied: Sequence[Observation], valued: Sequence[Observation]) -> Cause:
 
 def _tied_value(one: Observation, channels: Sequence[str]) -> bool:
     """Return whether the first two rows that part have equal values where one overtakes."""
-    rows = {row.item_id: row for row in uncut(one.candidates, one.settings, channels)}
+    rows = {row.item_id: row for row in uncut(one.candidates, one.settings, channels, one.prior)}
     for mine, item in zip(list(rows.values())[: one.settings.limit], one.live, strict=False):
         other = rows.get(item)
         if other is not mine:
@@ -250,7 +252,7 @@ def _tied_value(one: Observation, channels: Sequence[str]) -> bool:
 
 
 def _differs(one: Observation, channels: Sequence[str]) -> bool:
-    rows = rank(one.candidates, one.settings, channels=channels)
+    rows = rank(one.candidates, one.settings, channels=channels, prior=one.prior)
     return [row.item_id for row in rows] != list(one.live)
 
 

@@ -23,7 +23,7 @@ from sweeper.layout import Layout
 from sweeper.pools import VECTOR, FloatArray, IntArray
 from sweeper.ranking import decay_factor
 
-__all__ = ["MARGIN", "UNDERFLOW", "Crossings", "Group", "Scene", "groups_of"]
+__all__ = ["MARGIN", "UNDERFLOW", "Crossings", "Group", "Scene", "groups_of", "shared_work"]
 
 _BLOCK = 1 << 16
 """Candidate slots per vector operation: 64K doubles are half a megabyte and stay in cache."""
@@ -45,24 +45,41 @@ def groups_of(layout: Layout, settings: Sequence[Settings]) -> Iterator[Group]:
     """Split settings of one depth into groups that differ in floor, half-life and limit."""
     trials: dict[tuple[object, ...], list[int]] = {}
     for number, item in enumerate(settings):
-        trials.setdefault((item.rrf_k, *item.weights.items()), []).append(number)
+        trials.setdefault(shared_work(item), []).append(number)
     for members in trials.values():
         yield Group(layout, settings, members)
 
 
+def shared_work(settings: Settings) -> tuple[object, ...]:
+    """Return what trials of one depth have in common where they are scored together."""
+    routed = (item for item in settings.routing.items() if ".weights." in item[0])
+    return (tuple(settings.weights.items()), tuple(routed), settings.prior, settings.rrf_k)
+
+
 class Group:
-    """Trials that share depth, weights and ``rrf_k``."""
+    """Trials that share depth, weights, ``rrf_k`` and the usefulness prior.
+
+    Attributes
+    ----------
+    active
+        Number and weight of each channel that counts for some query; where classes have weights of
+        their own, one weight per query, of shape (n_queries,).
+    prior : shape (n_candidates, n_queries)
+        What past usage multiplies scores by; ``None`` where it changes nothing.
+    """
 
     def __init__(self, layout: Layout, settings: Sequence[Settings], trials: Sequence[int]) -> None:
         self.layout = layout
         self.settings = settings
         self.trials = trials
         one = settings[trials[0]]
-        self.active = [
-            (number, one.weight(name))
-            for number, name in enumerate(layout.channels)
-            if one.weight(name) > 0
+        weights = layout.weights(one)
+        self.active: list[tuple[int, float | FloatArray]] = [
+            (number, own if len(own) > 1 else float(own[0]))
+            for number, own in enumerate(weights)
+            if (own > 0).any()
         ]
+        self.prior = layout.prior(one)
         self.rrf_k = one.rrf_k
         names = list(layout.channels)
         self.vector = names.index(VECTOR) if VECTOR in names else -1
@@ -157,7 +174,7 @@ class Group:
             floor = item.min_similarity if self.floored else None
             if floor not in known:
                 known[floor] = self.candidates(queries, self.layout.survivors(floor))
-            returned[trial] = np.minimum(known[floor], item.limit)
+            returned[trial] = np.minimum(known[floor], self.layout.limits([item])[0])
 
     def candidates(
         self, query: NDArray[np.intp], survivors: NDArray[np.integer]
@@ -172,13 +189,14 @@ class Group:
         if self._alone is None:
             ranks = self.layout.ranks
             held = np.zeros(ranks.shape[1:], bool)
-            for number, _ in self.active:
+            for number, weight in self.active:
                 if number != self.vector:
-                    held |= ranks[number] > 0
+                    held |= (ranks[number] > 0) & (np.asarray(weight) > 0)
             # alone[q, m] is how many of the first m vector rows no other channel holds.
             alone = np.zeros((ranks.shape[2], self.layout.cosines.shape[1] + 1), np.int64)
             if self.floored:
-                slot, owner = np.nonzero((ranks[self.vector] > 0) & ~held)
+                counts = np.asarray(dict(self.active)[self.vector]) > 0
+                slot, owner = np.nonzero((ranks[self.vector] > 0) & counts & ~held)
                 alone[owner, ranks[self.vector][slot, owner]] = 1
             self._alone = held.sum(axis=0)[:, None] + np.cumsum(alone, axis=1)
         found: NDArray[np.int64] = self._alone[query, survivors]
@@ -238,6 +256,7 @@ class Scene:
 
     layout: Layout
     fused: FloatArray
+    prior: FloatArray | None
     present: NDArray[np.bool_]
     key: IntArray
     age_number: NDArray[np.int32]
@@ -257,13 +276,31 @@ class Scene:
             rank = layout.ranks[number][:, query]
             if number == group.vector:
                 rank[rank > survivors] = 0
-            share[1:] = weight / (group.rrf_k + numbers)
-            fused += share[rank]
+            if isinstance(weight, float):
+                share[1:] = weight / (group.rrf_k + numbers)
+                fused += share[rank]
+            else:
+                own = weight[query]
+                rank = np.where(own > 0, rank, 0)
+                fused += np.where(rank > 0, own / (group.rrf_k + rank.astype(np.int64)), 0.0)
             # The key counts from 1 where a row is present; the first channel that holds it decides.
             key = np.where((key == 0) & (rank > 0), rank + order * step, key)
-        return cls(
-            layout, fused, key > 0, key, layout.age_number[:, query], layout.target_slot[target]
-        )
+        prior = None if group.prior is None else group.prior[:, query]
+        ages, slot = layout.age_number[:, query], layout.target_slot[target]
+        return cls(layout, fused, prior, key > 0, key, ages, slot)
+
+    @property
+    def level(self) -> FloatArray:
+        """Scores without decay."""
+        return self.fused if self.prior is None else self.fused * self.prior
+
+    def scores(self, half_life: float) -> FloatArray:
+        """Return the score of every row, as products in the order of ``ranking``."""
+        score = self.fused
+        if half_life > 0:
+            factor = np.array([decay_factor(age, half_life) for age in self.layout.ages.tolist()])
+            score = score * factor[self.age_number]
+        return score if self.prior is None else score * self.prior
 
     @property
     def column(self) -> NDArray[np.intp]:
@@ -272,16 +309,14 @@ class Scene:
     @property
     def safe_for_lines(self) -> bool:
         """Whether logarithms of all fused scores are finite and well away from underflow."""
-        smallest = float(self.fused.min(where=self.present, initial=np.inf))
-        largest = float(self.fused.max(initial=0.0))
+        level = self.level
+        smallest = float(level.min(where=self.present, initial=np.inf))
+        largest = float(level.max(initial=0.0))
         return smallest > 1e-30 and largest < 1e30
 
     def by_products(self, half_life: float) -> NDArray[np.integer]:
         """Return positions at one half-life: score every row, count those that stand before."""
-        score = self.fused
-        if half_life > 0:
-            factor = np.array([decay_factor(age, half_life) for age in self.layout.ages.tolist()])
-            score = score * factor[self.age_number]
+        score = self.scores(half_life)
         own = score[self.slot, self.column]
         ahead = (score > own).sum(axis=0, dtype=np.int32)
         tied = (score == own) & self.present
@@ -333,17 +368,20 @@ class Scene:
         ``x = log2(fused_j / fused_e) / (age_j - age_e)``: a row ahead falls behind when it is
         older, a row behind comes forward when it is younger.
         """
-        ages = self.layout.ages
-        own = self.fused[self.slot, self.column]
+        ages, level = self.layout.ages, self.level
+        own = level[self.slot, self.column]
         older = ages[self.age_number] - ages[self.age_number[self.slot, self.column]]
-        tied = (self.fused == own) & self.present
+        tied = (level == own) & self.present
         own_key = self.key[self.slot, self.column]
-        ahead = (self.fused > own) | (tied & (self.key < own_key))
-        close = (np.abs(self.fused - own) <= own * MARGIN) & ~tied & self.present
+        ahead = (level > own) | (tied & (self.key < own_key))
+        if self.prior is not None:  # equal products of unequal factors may part when decay rounds
+            tied &= self.fused == self.fused[self.slot, self.column]
+            tied &= self.prior == self.prior[self.slot, self.column]
+        close = (np.abs(level - own) <= own * MARGIN) & ~tied & self.present
         moves = np.where(ahead, older > 0, (older < 0) & self.present) & ~close
         moves &= own > 0  # a target that is no candidate has no crossings
         slot, column = np.nonzero(moves)
-        base, fused = own[column], self.fused[slot, column]
+        base, fused = own[column], level[slot, column]
         days = np.abs(older[slot, column])
         with np.errstate(over="ignore", divide="ignore"):  # ages that are all but equal: never
             # Over the smaller score: log1p of a ratio close to -1 would lose all its digits.
@@ -361,17 +399,16 @@ class Scene:
 
     def _before(self, slot: int, column: int, half_life: float) -> bool:
         """Return whether a row stands before its column's target, by products."""
-        ages = self.layout.ages
         own = int(self.slot[column])
-        score = float(self.fused[slot, column]) * decay_factor(
-            float(ages[self.age_number[slot, column]]), half_life
-        )
-        target = float(self.fused[own, column]) * decay_factor(
-            float(ages[self.age_number[own, column]]), half_life
-        )
+        score, target = (self._score(row, column, half_life) for row in (slot, own))
         if score != target:
             return score > target
         return bool(self.key[slot, column] < self.key[own, column])
+
+    def _score(self, slot: int, column: int, half_life: float) -> float:
+        age = float(self.layout.ages[self.age_number[slot, column]])
+        score = float(self.fused[slot, column]) * decay_factor(age, half_life)
+        return score if self.prior is None else score * float(self.prior[slot, column])
 
     def _position(self, ahead: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return 1-based positions from counts of rows ahead; 0 for a target that is no candidate.

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.counting import MARGIN, UNDERFLOW, Crossings, Group, Scene
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import TRIPLES, Settings, Value, knob
 from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
@@ -70,7 +70,8 @@ def exact_curve(
     settings
         The other knobs.
     name
-        ``recency_half_life_days``, ``min_similarity``, ``rrf_k`` or ``weights.<channel>``.
+        ``recency_half_life_days``, ``min_similarity``, ``rrf_k``, ``weights.<channel>`` or
+        ``routing.<class>.weights.<channel>``.
     metrics
         What to compute.
     highest_k
@@ -79,14 +80,16 @@ def exact_curve(
     Raises
     ------
     ValueError
-        If the knob has no exact curve (``limit`` and ``depth``), the channel is unknown, or a
-        weight is outside [1e-100, 1e100] and not 0.
+        If the knob has no exact curve (``limit``, ``depth``, budgets, the prior), the channel is
+        unknown, a weight is outside [1e-100, 1e100] and not 0, or a channel's weight is varied
+        while that of triples follows it.
     """
     replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
     low, high = _WEIGHTS
-    for channel in layout.channels:
-        if settings.weight(channel) > 0 and not low <= settings.weight(channel) <= high:
+    for channel, weights in zip(layout.channels, layout.weights(settings), strict=True):
+        given = weights[weights > 0]
+        if ((given < low) | (given > high)).any():
             raise ValueError(
                 f"weights.{channel}: exact curves need weights of 0 or from {low:g} to {high:g}"
             )
@@ -97,10 +100,21 @@ def exact_curve(
         return builder.floor()
     if name == "rrf_k":
         return builder.constant(highest_k)
-    channel = name.removeprefix("weights.")
-    if channel != name and channel in layout.channels:
-        return builder.weight(channel)
+    _, of_weights, channel = name.rpartition("weights.")
+    if of_weights and channel in layout.channels:
+        if channel != TRIPLES and TRIPLES in layout.channels and _follows(settings, layout):
+            raise ValueError(
+                f"{name} has no exact curve while the weight of triples is safe, because that "
+                "weight follows it. Give triples a number"
+            )
+        return builder.weight(name)
     raise ValueError(f"{name} has no exact curve")
+
+
+def _follows(settings: Settings, layout: Layout) -> bool:
+    """Return whether some class's weight of triples hangs on other weights."""
+    classes = set(layout.query_classes)
+    return any(TRIPLES not in settings.for_class(name).weights for name in classes)
 
 
 def just_above_zero(scene: Scene, cross: Crossings) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
@@ -137,7 +151,7 @@ class _Builder:
         self.settings = settings
         self.metrics = metrics
         self.judgments = replay.judgments
-        self.staircase = Staircase(self.judgments, layout, metrics, settings.limit)
+        self.staircase = Staircase(self.judgments, layout, metrics, settings)
         self.group = Group(layout, [settings], [0])
 
     def half_life(self) -> Curve:
@@ -207,9 +221,15 @@ class _Builder:
         oldest = float(own.max(initial=0.0))
         if oldest == 0:
             return None
-        weights = [weight for _, weight in self.group.active] or [1.0]
-        smallest = min(weights) / (self.group.rrf_k + layout.longest_rank)
-        spread = sum(weights) / (self.group.rrf_k + 1) / smallest
+        weights = [np.atleast_1d(weight) for _, weight in self.group.active] or [np.ones(1)]
+        least = min(float(weight[weight > 0].min()) for weight in weights)
+        most = sum(float(weight.max()) for weight in weights)
+        smallest = least / (self.group.rrf_k + layout.longest_rank)
+        spread = most / (self.group.rrf_k + 1) / smallest
+        if self.group.prior is not None:
+            lowest, highest = float(self.group.prior.min()), float(self.group.prior.max())
+            smallest *= min(lowest, 1.0)
+            spread *= highest / lowest
         room = min(UNDERFLOW, 1000 + math.log2(smallest), 1000 - math.log2(spread))
         return float(layout.ages[1]) / _ALL_ZERO, oldest / room
 
@@ -288,13 +308,12 @@ class _Builder:
             steps=steps,
         )
 
-    def weight(self, channel: str) -> Curve:
+    def weight(self, name: str) -> Curve:
         """Return the curve over a channel's weight from 1e-9 to 1e9, and 0 as its own point."""
-        name = f"weights.{channel}"
         without = self.settings.with_values({name: 0.0})
-        alone = self.settings.with_values(
-            {f"weights.{other}": float(other == channel) for other in self.layout.channels}
-        )
+        routed = [other for other in self.settings.routing if ".weights." in other]
+        nothing = dict.fromkeys([*(f"weights.{c}" for c in self.layout.channels), *routed], 0.0)
+        alone = self.settings.with_values({**nothing, name: 1.0})
         ages = self.layout.ages.tolist()
         half_life = self.settings.recency_half_life_days
         decay = np.array([decay_factor(age, half_life) for age in ages])
@@ -307,6 +326,8 @@ class _Builder:
         for target in self._blocks():
             whole = self._scene(both, target)
             factor = decay[whole.age_number]
+            if whole.prior is not None:
+                factor = factor * whole.prior
             fixed = self._scene(fixed_group, target).fused * factor
             slope = self._scene(moving_group, target).fused * factor
             column = np.arange(len(target))

@@ -17,7 +17,6 @@ from sweeper.counting import UNDERFLOW, Group, Scene
 from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
-from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
 from sweeper.staircase import ABSENT, Staircase, Steps, join_steps
 
@@ -90,7 +89,7 @@ def expiry_of(replay: Replay, settings: Settings, metrics: Sequence[Metric]) -> 
     """
     replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
-    staircase = Staircase(replay.judgments, layout, tuple(metrics), settings.limit)
+    staircase = Staircase(replay.judgments, layout, tuple(metrics), settings)
     group = Group(layout, [settings], [0])
     left = layout.survivors(settings.min_similarity if group.floored else None)
     pool = replay.pool
@@ -145,15 +144,14 @@ def _falls(
 
     # How far a row's exponent is behind today, and whether it will ever move.
     now = np.where(ages > 0, ages, 0.0)
-    factor = np.array([decay_factor(age, half_life) for age in scene.layout.ages.tolist()])
-    score = scene.fused * factor[scene.age_number]
+    score, level = scene.scores(half_life), scene.level
     first = scene.key < scene.key[scene.slot, column]
     before = (score > own(score)) | ((score == own(score)) & first)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # log2(fused_j / fused_e): how many days of age the row is better than the target. Over the
         # smaller of the two, because log1p of a ratio close to -1 loses all its digits.
-        better = scene.fused - own(scene.fused)
-        ratio = np.abs(better) / np.minimum(scene.fused, own(scene.fused))
+        better = level - own(level)
+        ratio = np.abs(better) / np.minimum(level, own(level))
         lead = np.copysign(np.log1p(ratio), better) * (half_life / math.log(2.0))
     gap = lead - (now - own(now))
     # In the long run the exponents of two dated rows differ by their ages, those of a dated and an

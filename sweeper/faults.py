@@ -7,16 +7,16 @@ rank in place of the observation's own. :func:`gives` asks whether that is what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from sweeper.corpus import STORES, Store
-from sweeper.golden import ItemId, QueryId
+from sweeper.golden import ItemId, Key, QueryId
 from sweeper.knobs import Settings, Value
 from sweeper.pools import Candidate, QueryCandidates
-from sweeper.ranking import RankedRow, merge_stores, rank
+from sweeper.ranking import NO_PRIOR, RankedRow, merge_stores, rank
 
 __all__ = [
     "Fault",
@@ -40,12 +40,16 @@ _SAME_SCORE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the engine returned for one question, and the candidates that replay ranks for it."""
+    """What the engine returned for one question, and the candidates that replay ranks for it.
+
+    ``settings`` are those of the question's class, ``prior`` what past usage says of keys.
+    """
 
     query_id: QueryId
     settings: Settings
     candidates: QueryCandidates
     live: tuple[ItemId, ...]
+    prior: Mapping[Key, float] = field(default_factory=lambda: NO_PRIOR)
 
 
 Fault: TypeAlias = Callable[[Observation], tuple[QueryCandidates, Settings] | None]
@@ -53,11 +57,14 @@ Fault: TypeAlias = Callable[[Observation], tuple[QueryCandidates, Settings] | No
 
 
 def uncut(
-    candidates: QueryCandidates, settings: Settings, channels: Sequence[str]
+    candidates: QueryCandidates,
+    settings: Settings,
+    channels: Sequence[str],
+    prior: Mapping[Key, float],
 ) -> list[RankedRow]:
     """Return every candidate in replay's order, also those beyond the limit."""
     whole = {"depth": settings.effective_depth, "limit": 2**31 - 1}
-    return rank(candidates, settings.with_values(whole), channels=channels)
+    return rank(candidates, settings.with_values(whole), channels=channels, prior=prior)
 
 
 def gives(fault: Fault, one: Observation, channels: Sequence[str]) -> bool:
@@ -69,7 +76,7 @@ def gives(fault: Fault, one: Observation, channels: Sequence[str]) -> bool:
     if changed is None:
         return True
     candidates, settings = changed
-    rows = uncut(candidates, settings, channels)
+    rows = uncut(candidates, settings, channels, one.prior)
     score = {row.item_id: row.score for row in rows}
     if len(one.live) != min(settings.limit, len(rows)) or len(set(one.live)) != len(one.live):
         return False
@@ -171,7 +178,7 @@ def days_added(one: Observation, channels: Sequence[str]) -> Iterator[tuple[bool
     half_life = one.settings.recency_half_life_days
     if half_life <= 0:
         return
-    rows = {row.item_id: row for row in uncut(one.candidates, one.settings, channels)}
+    rows = {row.item_id: row for row in uncut(one.candidates, one.settings, channels, one.prior)}
     live = [rows[item] for item in one.live if item in rows]
     if len(live) != len(one.live) or not live:
         return

@@ -6,7 +6,7 @@ import contextlib
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -112,7 +112,8 @@ def measure(
         golden, own_digest = opened.inputs.golden, opened.inputs.corpus_digest
         today = opened.engine.fingerprint
         if pool is not None:
-            rounds = [_replayed(_kept(pool, golden, settings), golden, settings)]
+            kept = replace(_kept(pool, golden, settings), usefulness=opened.usefulness)
+            rounds = [_replayed(kept, golden, settings)]
         else:
             live = opened.black_box or not opened.today.shared
             rounds = [
@@ -170,9 +171,12 @@ def _kept(path: Path, golden: GoldenSet, settings: Settings) -> Pool:
 
 def _replayed(pool: Pool, golden: GoldenSet, settings: Settings) -> _Round:
     positions = Replay(pool, golden).positions([settings])
-    return _Round(
-        positions, pool.provenance.get("fingerprint"), partial(returned_keys, pool, settings)
-    )
+    queries = {query.query_id: query for query in golden.queries}
+
+    def returned(query_id: QueryId) -> list[Key]:
+        return returned_keys(pool, settings, queries[query_id])
+
+    return _Round(positions, pool.provenance.get("fingerprint"), returned)
 
 
 def _asked(

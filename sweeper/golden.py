@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["OVERALL", "GoldenSet", "ItemId", "Key", "Query", "QueryId"]
+__all__ = ["CLASS_NAME", "OVERALL", "GoldenSet", "ItemId", "Key", "Query", "QueryId", "Route"]
 
 QueryId: TypeAlias = str
 ItemId: TypeAlias = str  # a chunk (``<document id>@<index>``) or a memory
@@ -20,6 +21,16 @@ Key: TypeAlias = str  # what a golden set names: a document (all its chunks) or 
 
 OVERALL = "overall"
 """Name of the figure over all queries; no slice may be called so."""
+
+CLASS_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""Of a question class; it stands in names of knobs, such as ``routing.lookup.budget``."""
+
+
+class Route(NamedTuple):
+    """The class by which a question is routed, and what decided it."""
+
+    query_class: str
+    rule: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class Query:
     ``grades`` maps an expected key to its worth and lists only keys that were graded (others are
     worth 1). ``judged`` are keys that were judged and found irrelevant (a grade of 0 or less).
     ``filter`` restricts the candidates: tag name to value, plus ``path`` (a prefix) and ``store``.
+    ``user`` is the user or group as whom it is asked; without one it finds public rows alone.
+    ``label`` is the class that the row says it belongs to, ``route`` the one it is routed by.
     """
 
     query_id: QueryId
@@ -40,6 +53,13 @@ class Query:
     judged: tuple[Key, ...] = ()
     filter: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
+    label: str | None = None
+    route: Route | None = None
+
+    @property
+    def query_class(self) -> str | None:
+        """The class whose weights and budget hold; ``None`` where questions have no classes."""
+        return None if self.route is None else self.route.query_class
 
     def grade(self, key: Key) -> float:
         """Return the worth of an expected key: its grade, or 1 if ungraded."""
@@ -89,6 +109,7 @@ class GoldenSet:
 
 
 def _canonical(query: Query) -> Sequence[object]:
+    classes = (query.label, query.query_class)
     return (
         query.query_id,
         query.slice,
@@ -98,4 +119,5 @@ def _canonical(query: Query) -> Sequence[object]:
         query.judged,
         sorted(query.filter.items()),
         query.user,
+        *(classes if any(classes) else ()),
     )

@@ -116,15 +116,17 @@ def judging_pool(replay: Replay, base: Settings, box: Box) -> JudgingPool:
     layout = _with_every_row(replay.layout(base.effective_depth))
     expected = _expected_rows(replay, layout)
     best = np.full(layout.n_targets, ABSENT, np.int64)
+    limits = np.broadcast_to(layout.limits([base])[0], (len(layout.query_classes),))
+    limits = limits[layout.target_query]
     for k in range(box.rrf_k[0], box.rrf_k[1] + 1):
         # A row that some setting returns needs no second proof, unless it is expected.
-        open_rows = np.flatnonzero(expected | (best > base.limit))
+        open_rows = np.flatnonzero(expected | (best > limits))
         group = Group(layout, [base.with_values({"rrf_k": k})], [0])
         for target, left in _states(layout, group, open_rows, box):
             np.minimum.at(best, target, _best_in(group, target, left, box))
     pool, queries = replay.pool, replay.judgments.query_ids
     shown: list[dict[Key, int]] = [{} for _ in queries]
-    for row in np.flatnonzero(best <= base.limit).tolist():
+    for row in np.flatnonzero(best <= limits).tolist():
         query = int(layout.target_query[row])
         key = pool.item_keys[layout.item[layout.target_slot[row], query]]
         shown[query][key] = min(int(best[row]), shown[query].get(key, ABSENT))
@@ -182,7 +184,9 @@ def _states(
     if not group.floored:
         return [(rows, layout.survivors(None)[query])]
     most, fewest = (layout.survivors(floor)[query] for floor in box.floors)
+    weight = np.broadcast_to(dict(group.active)[group.vector], (len(layout.query_classes),))
     rank = layout.ranks[group.vector][layout.target_slot[rows], query]
+    rank = np.where(weight[query] > 0, rank, 0)
     # The highest floor that keeps a row is its own cosine: all rows tied with it stay too.
     cosines = layout.cosines[query]
     cosine = np.full(len(rows), np.inf)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sweeper.corpus import parse_instant
 from sweeper.errors import InputError
+from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.knobs import Settings
 from sweeper.poolfile import read_pool
 from sweeper.pools import Pool
+from sweeper.prior import UsageLog, Usefulness
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
-from sweeper.store import ANSWERS, read_journal
+from sweeper.store import ANSWERS, read_journal, usage_file
 
 __all__ = ["Kept"]
 
@@ -49,6 +54,8 @@ class Kept:
             name: pools / str(facts["file"]) for name, facts in self._facts.items() if facts["file"]
         }
         self.live_questions: tuple[QueryId, ...] = tuple(manifest.get("live_questions", ()))
+        self._usage: Mapping[str, Any] | None = manifest.get("usage")
+        self._files: Mapping[str, str] = manifest.get("files", {})
 
     @property
     def replayable(self) -> bool:
@@ -74,7 +81,26 @@ class Kept:
                 f"{path}: these are not the candidates that this sweep was made with. "
                 "Repeat it with sweep run --fresh."
             )
-        return pool
+        return replace(pool, usefulness=self._usefulness)
+
+    @cached_property
+    def _usefulness(self) -> Usefulness | None:
+        """The usage logs that the prior learned from."""
+        if self._usage is None:
+            return None
+        as_of = parse_instant(str(self._usage["as_of"]))
+        assert as_of is not None
+        return Usefulness({name: self._log(name) for name in self._usage["logs"]}, as_of)
+
+    def _log(self, name: str) -> UsageLog:
+        path = self._folder / usage_file(name)
+        if not path.exists():
+            raise InputError(f"{path} is missing. Run the sweep again.")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self._files[path.name]:
+            raise InputError(
+                f"{path} is not the usage log that this sweep learned from. Run the sweep again."
+            )
+        return read_usage(path)
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
@@ -112,7 +138,8 @@ class Kept:
         """
         pool = self.pools.get(settings.origin.captured)
         if pool is not None and query_id not in pool.provenance.get("live_questions", ()):
-            return returned_keys(pool, settings, query_id)
+            query = next(q for q in self._golden.queries if q.query_id == query_id)
+            return returned_keys(pool, settings, query)
         answer = self._answers.get((settings.trial_id, query_id))
         if answer is None:
             raise InputError(

@@ -8,7 +8,7 @@ are never stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sweeper.evaluate import Evaluator
-from sweeper.knobs import Settings
+from sweeper.knobs import Prior, Settings
 from sweeper.layout import Layout
 from sweeper.pools import VECTOR
 from sweeper.ranking import decay_factor
@@ -52,24 +52,52 @@ def count_features(
     factors = np.array(
         [[decay_factor(age, half_life) for age in layout.ages.tolist()] for half_life in half_lives]
     )
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for number, item in enumerate(settings):
-        groups.setdefault((item.limit, *item.weights.items()), []).append(number)
-    for members in groups.values():
-        _count(  # type: ignore[call-arg]
-            slots,
-            age_number,
-            used,
-            *targets,
-            factors,
-            *_plan(layout, settings, members, half_lives),
-            settings[members[0]].limit,
-            cutoffs,
-            evaluator.offset,
-            np.empty((min(len(half_lives), _TABLE_ROWS), max(1, layout.n_slots))),
-            counts,
-        )
+    for resolved, place, offset in _by_class(layout, evaluator, settings):
+        alone = resolved is settings
+        own = counts if alone else np.zeros((evaluator.n_bins, len(resolved)), np.int32)
+        groups: dict[tuple[int, tuple[float, ...], Prior | None], list[int]] = {}
+        for number, item in enumerate(resolved):
+            weights = tuple(item.weight(name) for name in layout.channels)
+            groups.setdefault((item.limit, weights, item.prior), []).append(number)
+        for (limit, weights, _), members in groups.items():
+            prior = layout.prior(resolved[members[0]])
+            _count(  # type: ignore[call-arg]
+                slots,
+                age_number,
+                used,
+                *targets,
+                factors,
+                np.empty((0, 0)) if prior is None else np.ascontiguousarray(prior.T),
+                np.array(weights, np.float64),
+                *_plan(layout, resolved, members, half_lives),
+                limit,
+                cutoffs,
+                offset,
+                np.empty((min(len(half_lives), _TABLE_ROWS), max(1, layout.n_slots))),
+                own,
+            )
+        if not alone:
+            counts += own[:, place]
     return counts.T
+
+
+def _by_class(
+    layout: Layout, evaluator: Evaluator, settings: Sequence[Settings]
+) -> Iterator[tuple[Sequence[Settings], NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield, per class, its distinct settings, which of them each trial has, and the bins.
+
+    Bins of questions of other classes are negative, which the kernel skips.
+    """
+    if not any(item.routing for item in settings):
+        yield settings, np.arange(len(settings)), evaluator.offset
+        return
+    for name, queries in layout.members().items():
+        resolved = [item.for_class(name) for item in settings]
+        distinct = list(dict.fromkeys(resolved))
+        number = {item: place for place, item in enumerate(distinct)}
+        offset = np.full_like(evaluator.offset, -1)
+        offset[:, queries] = evaluator.offset[:, queries]
+        yield distinct, np.array([number[item] for item in resolved], np.intp), offset
 
 
 def _targets(layout: Layout, n_queries: int) -> tuple[NDArray[np.int64], ...]:
@@ -85,11 +113,9 @@ def _plan(
 ) -> tuple[Any, ...]:
     """Order trials so that those which share work are adjacent.
 
-    Returns weights, the vector channel, survivors per floor and query; per step (one constant and
-    one floor) those two and where its trials start; and each trial's half-life and number.
+    Returns the vector channel, survivors per floor and query; per step (one constant and one floor)
+    those two and where its trials start; and each trial's half-life and number.
     """
-    one = settings[members[0]]
-    weights = np.array([one.weight(name) for name in layout.channels])
     vector = layout.channels.index(VECTOR) if VECTOR in layout.channels else -1
     floors = {settings[m].min_similarity for m in members}
     ordered = sorted(floors, key=lambda floor: -2.0 if floor is None else floor)
@@ -110,7 +136,6 @@ def _plan(
     )
     steps = np.flatnonzero(np.r_[True, (table[1:, :2] != table[:-1, :2]).any(axis=1)])
     return (
-        weights,
         vector,
         survivors,
         table[steps, 0],
@@ -130,6 +155,7 @@ def _count(  # pragma: no cover
     target_slot: Any,
     target_key: Any,
     factors: Any,
+    prior: Any,
     weights: Any,
     vector: Any,
     survivors: Any,
@@ -215,6 +241,9 @@ def _count(  # pragma: no cover
                         row = factors[chosen]
                         for s in range(n):
                             score[s] = base[s] * row[age_number[q, s]]
+                    if prior.shape[0] > 0:
+                        for s in range(n):
+                            score[s] *= prior[q, s]
                     for feature in range(n_counted):
                         bins[feature] = offsets[feature, q]
                     nearest = 0

@@ -19,13 +19,33 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sweeper.errors import did_you_mean
 
-__all__ = ["CAPTURE_PREFIX", "KNOBS", "Knob", "Origin", "Settings", "Value", "knob"]
+__all__ = [
+    "CAPTURE_PREFIX",
+    "KNOBS",
+    "PRIOR_KNOBS",
+    "TRIPLES",
+    "UNSET",
+    "Knob",
+    "Origin",
+    "Prior",
+    "Settings",
+    "Value",
+    "knob",
+    "knob_name",
+    "safe_triples_weight",
+]
 
 Value: TypeAlias = int | float | str | None
 """A knob's value. ``None`` means that the knob is not applied (no floor, depth follows limit)."""
 
 CAPTURE_PREFIX = "engine."
 """Begins the names of knobs that decide what is retrieved, such as ``engine.lexical.match``."""
+
+UNSET = "-"
+"""Stands for the value of a knob that has none: a class has none of its own, the prior is off."""
+
+TRIPLES = "triples"
+"""The channel that typed facts rank; its weight is *safe* unless a number is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +71,11 @@ class Knob:
     label: str = ""
     unit: str = ""
 
+    @property
+    def apart(self) -> str:
+        """The word for the value that stands apart from the axis of a curve: off, none, or 0."""
+        return self.zero or ("0" if self.null in (None, "safe") else self.null)
+
     def parse(self, raw: object) -> Value:
         """Return the value that a person meant.
 
@@ -61,7 +86,8 @@ class Knob:
         """
         typed = raw
         if self.free:
-            return _free(raw)
+            default = raw == self.null and not self.name.startswith(CAPTURE_PREFIX)
+            return None if default else _free(raw)
         if self.words:
             word = raw.strip().lower() if isinstance(raw, str) else ""
             if word not in self.words:
@@ -215,15 +241,84 @@ KNOBS: Mapping[str, Knob] = MappingProxyType(
         )
     }
 )
-"""Knobs with a fixed name. A channel weight is ``weights.<channel>``, a knob that decides what is
-retrieved is ``engine.<key of the config>``; see :func:`knob`.
+"""Knobs with a fixed name that every setting has. The others are ``weights.<channel>``,
+``routing.<class>.budget`` and ``routing.<class>.weights.<channel>``, those of ``PRIOR_KNOBS``, and
+``engine.<key of the config>``, which decide what is retrieved; see :func:`knob`.
 """
 
+PRIOR_KNOBS: Mapping[str, Knob] = MappingProxyType(
+    {
+        item.name: item
+        for item in (
+            Knob(
+                "prior.strength",
+                "a finite number of at least 0",
+                lambda number: number >= 0,
+                label="strength of the usefulness prior",
+            ),
+            Knob(
+                "prior.cap",
+                "a finite number of at least 1",
+                lambda number: number >= 1,
+                label="cap of the usefulness prior",
+            ),
+            Knob(
+                "prior.half_life_days",
+                "a finite number of days of at least 0 (`off` is 0)",
+                lambda number: number >= 0,
+                zero="off",
+                log_scale=True,
+                label="half-life of usage",
+                unit="days",
+            ),
+            Knob(
+                "prior.interactions",
+                "`all` or an integer of at least 0",
+                lambda number: number >= 0,
+                integer=True,
+                most=2**53,
+                null="all",
+                label="interactions learned from",
+            ),
+            Knob(
+                "prior.log",
+                "the name of a usage log",
+                free=True,
+                null="first",
+                label="usage log",
+            ),
+        )
+    }
+)
+"""Knobs of the usefulness prior. Without strength the others do not matter and are not written."""
+
+_PRIOR_DEFAULTS: Mapping[str, Value] = MappingProxyType(
+    {
+        "prior.strength": 0.0,
+        "prior.cap": 2.0,
+        "prior.half_life_days": 0.0,
+        "prior.interactions": None,
+        "prior.log": None,
+    }
+)
 _WEIGHT_PREFIX = "weights."
+_CLASS = re.compile(r"routing\.(?P<of>[A-Za-z0-9_-]+)")
+_ROUTING = re.compile(_CLASS.pattern + r"\.(?:budget|weights\.(?P<channel>.+))")
+_SAFE_SHARE = 0.99
 
 
+def knob_name(name: str) -> str:
+    """Return a knob's name as this package writes it: ``triples_weight`` is ``weights.triples``."""
+    head, dot, last = name.rpartition(".")
+    if last == "triples_weight" and (not dot or _CLASS.fullmatch(head)):
+        return f"{head}{dot}{_WEIGHT_PREFIX}{TRIPLES}"
+    return name
+
+
+# Parsing and writing settings asks for the same few knobs again and again.
+@functools.lru_cache(maxsize=1024)
 def knob(name: str) -> Knob:
-    """Return a knob by name, also ``weights.vector`` and ``engine.lexical.match``.
+    """Return a knob by name, also ``weights.vector``, ``routing.lookup.budget``, ``engine.match``.
 
     Raises
     ------
@@ -232,19 +327,66 @@ def knob(name: str) -> Knob:
     """
     if name in KNOBS:
         return KNOBS[name]
+    if name in PRIOR_KNOBS:
+        return PRIOR_KNOBS[name]
     channel = name.removeprefix(_WEIGHT_PREFIX)
     if channel != name and channel:
+        return _weight_knob(name, channel, f"weight of the {channel} channel")
+    routed = _ROUTING.fullmatch(name)
+    if routed is not None:
+        of, channel = routed["of"], routed["channel"]
+        if channel:
+            return _weight_knob(name, channel, f"weight of the {channel} channel, {of} questions")
         return Knob(
             name,
-            "a finite number of at least 0",
-            lambda number: number >= 0,
-            label=f"weight of the {channel} channel",
+            "`limit` or an integer of at least 1",
+            lambda number: number >= 1,
+            integer=True,
+            most=2**31 - 1,
+            null="limit",
+            label=f"budget of {of} questions",
+            unit="rows",
         )
     key = name.removeprefix(CAPTURE_PREFIX)
     if key != name and key:
         return Knob(name, "a value of this key", free=True, null="config", label=_said(key))
-    known = [*KNOBS, _WEIGHT_PREFIX + "vector", _WEIGHT_PREFIX + "lexical", "engine.chunking"]
+    known = [*KNOBS, *PRIOR_KNOBS, _WEIGHT_PREFIX + "vector", _WEIGHT_PREFIX + "lexical"]
+    known += ["engine.chunking", "triples_weight", "routing.lookup.budget"]
+    known += ["routing.lookup.weights.vector", "routing.lookup.triples_weight"]
     raise KeyError(f'unknown knob "{name}". {did_you_mean(name, known)}')
+
+
+def _weight_knob(name: str, channel: str, label: str) -> Knob:
+    safe = channel == TRIPLES
+    return Knob(
+        name,
+        "`safe` or a finite number of at least 0" if safe else "a finite number of at least 0",
+        lambda number: number >= 0,
+        null="safe" if safe else None,
+        label=label,
+    )
+
+
+def safe_triples_weight(rrf_k: int, lightest: float) -> float:
+    """Return a weight with which one triple cannot swap two neighbours in a channel's first ten.
+
+    The closest of these neighbours, ranks 9 and 10, are ``lightest / ((k + 9) (k + 10))`` apart,
+    and a triple adds at most ``weight / (k + 1)``. At equality rounding may decide, so the weight
+    stays a hundredth below.
+
+    Parameters
+    ----------
+    rrf_k
+        The constant of reciprocal rank fusion.
+    lightest
+        The smallest positive weight of the other channels.
+
+    Examples
+    --------
+    >>> round(safe_triples_weight(60, 1.0), 5)
+    0.0125
+    """
+    return _SAFE_SHARE * lightest * (rrf_k + 1) / ((rrf_k + 9) * (rrf_k + 10))
 
 
 def _said(key: str) -> str:
@@ -263,13 +405,28 @@ class Origin(NamedTuple):
     depth: int
 
 
+class Prior(NamedTuple):
+    """How much past usage counts: see ``prior``.
+
+    ``interactions`` ``None`` learns from all, ``log`` ``None`` from the first log.
+    """
+
+    strength: float
+    cap: float
+    half_life_days: float
+    interactions: int | None
+    log: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One full assignment of the ranking knobs (``semantics`` §1).
 
     ``depth`` ``None`` follows ``limit``. ``stores`` is ``all``, or the one store to search.
-    ``weights`` holds only channels whose weight is not 1; equal rankings therefore compare equal.
-    ``capture`` holds knobs that decide what is retrieved; empty where the config alone decides.
+    ``weights`` holds only channels whose weight is not 1 (triples: not safe); equal rankings
+    therefore compare equal. ``capture`` holds knobs that decide what is retrieved, empty where the
+    config alone decides. ``routing`` holds those of question classes and ``usage`` those of the
+    usefulness prior that are not at their defaults, both by their full names.
     Values are validated on construction.
 
     Examples
@@ -286,6 +443,8 @@ class Settings:
     weights: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     stores: str = "all"
     capture: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    routing: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    usage: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     text: str = field(init=False, compare=False, repr=False, default="")
     """Canonical text; two spellings of one setting have the same."""
 
@@ -304,9 +463,15 @@ class Settings:
                 value = knob(_WEIGHT_PREFIX + channel).parse(weight)
             except ValueError as error:
                 raise ValueError(f"{_WEIGHT_PREFIX}{channel}: {error}") from None
-            if value != 1:
-                cleaned[channel] = float(value or 0.0)
+            if value is not None and (value != 1 or channel == TRIPLES):
+                cleaned[channel] = float(value)
         object.__setattr__(self, "weights", MappingProxyType(cleaned))
+        routing = _checked(self.routing, lambda name: _ROUTING.fullmatch(name) is not None)
+        routing = {n: v for n, v in routing.items() if v is not None or not n.endswith(".budget")}
+        object.__setattr__(self, "routing", MappingProxyType(routing))
+        usage = _checked(self.usage, lambda name: name in PRIOR_KNOBS)
+        usage = {name: v for name, v in usage.items() if v != _PRIOR_DEFAULTS[name]}
+        object.__setattr__(self, "usage", MappingProxyType(usage))
         object.__setattr__(self, "capture", MappingProxyType(dict(sorted(self.capture.items()))))
         text = " ".join(_said_so(name, value) for name, value in self.as_dict().items())
         object.__setattr__(self, "text", text)
@@ -317,10 +482,11 @@ class Settings:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[[Mapping[str, Value]], Settings], tuple[dict[str, Value]]]:
-        return _settings_from, (self.as_dict(),)
+    def __reduce__(self) -> tuple[Callable[..., Settings], tuple[Any, ...]]:
+        """Keep what the text leaves out too: a depth equal to the limit, a prior that is off."""
+        fixed = (*(getattr(self, name) for name in KNOBS if name != "stores"), dict(self.weights))
+        named = (self.stores, dict(self.capture), dict(self.routing), dict(self.usage))
+        return Settings, (*fixed, *named)
 
     @property
     def effective_depth(self) -> int:
@@ -337,14 +503,70 @@ class Settings:
         )
 
     def weight(self, channel: str) -> float:
-        return self.weights.get(channel, 1.0)
+        """Return a channel's weight; that of triples is safe unless it was given.
+
+        The weight of triples is safe beside every other channel that is switched on, vector and
+        lexical and those that were given a weight.
+        """
+        if channel != TRIPLES or channel in self.weights:
+            return self.weights.get(channel, 1.0)
+        others = {"vector": 1.0, "lexical": 1.0, **self.weights}
+        lightest = min((weight for weight in others.values() if weight > 0), default=1.0)
+        return safe_triples_weight(self.rrf_k, lightest)
+
+    @property
+    def prior(self) -> Prior | None:
+        """How past usage counts; ``None`` where it does not."""
+        values = {**_PRIOR_DEFAULTS, **self.usage}
+        prior = Prior(*values.values())  # type: ignore[arg-type]
+        return prior if prior.strength > 0 and prior.cap > 1 else None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Question classes that have a budget or weights of their own."""
+        return tuple(dict.fromkeys(name.split(".")[1] for name in self.routing))
+
+    def for_class(self, query_class: str | None) -> Settings:
+        """Return the settings for questions of one class, without routing.
+
+        A budget cuts what is returned and never changes depth.
+        """
+        if not self.routing:
+            return self
+        values: dict[str, Value] = {"depth": self.effective_depth}
+        prefix = f"routing.{query_class}."
+        for name, value in self.routing.items():
+            if query_class is not None and name.startswith(prefix):
+                values[name.removeprefix(prefix)] = value
+        values.pop("budget", None)
+        values["limit"] = self.limit_of(query_class)
+        return replace(self, routing={}).with_values(values)
+
+    def limit_of(self, query_class: str | None) -> int:
+        """Return how many rows a question of a class returns at most."""
+        if query_class is None:
+            return self.limit
+        budget = self.routing.get(f"routing.{query_class}.budget")
+        return self.limit if budget is None else min(self.limit, int(budget))
 
     def get(self, name: str) -> Value:
-        """Return one knob's value by its name, also ``weights.<channel>`` and ``engine.<key>``."""
+        """Return one knob's value by its name, also ``weights.<channel>`` and ``engine.<key>``.
+
+        A class that has no value of its own has that of all questions.
+        """
         if name.startswith(CAPTURE_PREFIX):
             return self.capture.get(name)
+        if name == _WEIGHT_PREFIX + TRIPLES:
+            return self.weights.get(TRIPLES)
         if name.startswith(_WEIGHT_PREFIX):
             return self.weight(name.removeprefix(_WEIGHT_PREFIX))
+        if name in PRIOR_KNOBS:
+            return self.usage.get(name, _PRIOR_DEFAULTS[name])
+        routed = _ROUTING.fullmatch(name)
+        if routed is not None and name not in self.routing:
+            return self.get(_WEIGHT_PREFIX + routed["channel"]) if routed["channel"] else None
+        if routed is not None:
+            return self.routing[name]
         if name not in KNOBS:
             raise KeyError(knob(name).name)
         if name == "depth" and self.depth == self.limit:
@@ -352,24 +574,46 @@ class Settings:
         value: Value = getattr(self, name)
         return value
 
+    def on_axis(self, name: str) -> Value:
+        """Return where one knob stands on its axis: a safe weight is a number like any other."""
+        value = self.get(name)
+        if value is None and name.endswith(_WEIGHT_PREFIX + TRIPLES):
+            of = name.split(".")[1] if name.startswith("routing.") else None
+            return self.for_class(of).weight(TRIPLES)
+        return value
+
+    def given(self, name: str) -> Value:
+        """Return one knob's own value; ``UNSET`` where it has none, or does not matter."""
+        inherits = name.startswith("routing.") and name not in self.routing
+        off = "prior.strength" not in self.usage  # a cap of 1 is off too, and has to be told
+        idle = name in PRIOR_KNOBS and name != "prior.strength" and off
+        return UNSET if inherits or idle else self.get(name)
+
     def with_values(self, values: Mapping[str, Value]) -> Settings:
         """Return these settings with some knobs changed."""
         plain: dict[str, Any] = {}
-        weights, capture = dict(self.weights), dict(self.capture)
+        weights: dict[str, Any] = dict(self.weights)
+        capture, routing, usage = dict(self.capture), dict(self.routing), dict(self.usage)
         for name, value in values.items():
             if name.startswith(CAPTURE_PREFIX):
                 capture[name] = value
             elif name.startswith(_WEIGHT_PREFIX):
-                weights[name.removeprefix(_WEIGHT_PREFIX)] = float(value or 0.0)
+                weights[name.removeprefix(_WEIGHT_PREFIX)] = value
+            elif name.startswith("routing."):
+                routing[name] = value
+            elif name in PRIOR_KNOBS:
+                usage[name] = value
             else:
                 plain[name] = value
-        return replace(self, **plain, weights=weights, capture=capture)
+        return replace(
+            self, **plain, weights=weights, capture=capture, routing=routing, usage=usage
+        )
 
     def as_dict(self) -> dict[str, Value]:
         """Return knob name to value.
 
         Fixed knobs come first (``stores`` where it is not ``all``), then weights that are not 1,
-        then knobs that decide what is retrieved.
+        then those of question classes, of the usefulness prior, and of what is retrieved.
         """
         values: dict[str, Value] = {name: getattr(self, name) for name in KNOBS}
         if self.depth == self.limit:
@@ -377,6 +621,9 @@ class Settings:
         if self.stores == "all":
             del values["stores"]
         values.update({_WEIGHT_PREFIX + name: w for name, w in self.weights.items()})
+        values.update(self.routing)
+        if self.prior is not None:
+            values.update(self.usage)
         values.update(self.capture)
         return values
 
@@ -384,6 +631,19 @@ class Settings:
     def trial_id(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of the canonical text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+
+def _checked(values: Mapping[str, Value], known: Callable[[str], bool]) -> dict[str, Value]:
+    """Return values of named knobs, parsed and in order of their names."""
+    found: dict[str, Value] = {}
+    for name, value in sorted(values.items()):
+        if not known(name):
+            raise ValueError(f"{name}: {knob(name).name} is no such knob")
+        try:
+            found[name] = knob(name).parse(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return found
 
 
 # A sweep has many settings of few values. Typed, because True equals 1 and is refused.
@@ -395,7 +655,3 @@ def _parsed(name: str, value: Value) -> Value:
 @functools.lru_cache(maxsize=1 << 16, typed=True)
 def _said_so(name: str, value: Value) -> str:
     return f"{name}={knob(name).format(value)}"
-
-
-def _settings_from(values: Mapping[str, Value]) -> Settings:
-    return Settings().with_values(values)

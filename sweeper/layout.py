@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.pools import VECTOR, FloatArray, Pool
+from sweeper.golden import Key
+from sweeper.knobs import Prior, Settings
+from sweeper.pools import VECTOR, FloatArray, Pool, Usefulness
 from sweeper.runs import Judgments
 
 __all__ = ["Layout"]
@@ -37,6 +40,10 @@ class Layout:
         Values of the vector channel in rank order, negative infinity as padding.
     target_query, target_slot, target_key : shape (n_targets,)
         Query, candidate slot and flat expected key of each target, ordered by key.
+    query_classes
+        The class by which each query is routed, or ``None``.
+    usefulness, item_keys
+        From past usage, and the key of each item that it multiplies; empty where there is none.
     """
 
     channels: tuple[str, ...]
@@ -48,6 +55,10 @@ class Layout:
     target_query: NDArray[np.intp]
     target_slot: NDArray[np.intp]
     target_key: NDArray[np.intp]
+    query_classes: tuple[str | None, ...]
+    usefulness: Usefulness | None = None
+    item_keys: tuple[Key, ...] = ()
+    _priors: dict[Prior, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def build(
@@ -103,6 +114,9 @@ class Layout:
             target_query=slot_query[chosen].astype(np.intp),
             target_slot=slot[chosen].astype(np.intp),
             target_key=np.array([key for key, _ in targets], np.intp),
+            query_classes=judgments.query_classes,
+            usefulness=pool.usefulness,
+            item_keys=pool.item_keys if pool.usefulness is not None else (),
         )
 
     @property
@@ -121,6 +135,53 @@ class Layout:
     @property
     def longest_rank(self) -> int:
         return int(self.ranks.max(initial=0))
+
+    def members(self) -> Mapping[str | None, NDArray[np.intp]]:
+        """Return the queries of each class, ascending."""
+        found: dict[str | None, list[int]] = {}
+        for query, name in enumerate(self.query_classes):
+            found.setdefault(name, []).append(query)
+        return {name: np.array(queries, np.intp) for name, queries in found.items()}
+
+    def limits(self, settings: Sequence[Settings]) -> NDArray[np.int64]:
+        """Return how many rows each query returns at most, shape (n_settings, n_queries).
+
+        There is one column where no class has a budget of its own.
+        """
+        if not any(name.endswith(".budget") for item in settings for name in item.routing):
+            return np.array([[item.limit] for item in settings], np.int64)
+        classes = set(self.query_classes)
+        rows = []
+        for item in settings:
+            of = {name: item.limit_of(name) for name in classes}
+            rows.append([of[name] for name in self.query_classes])
+        return np.array(rows, np.int64)
+
+    def weights(self, settings: Settings) -> FloatArray:
+        """Return the weight of each channel, shape (n_channels, n_queries).
+
+        There is one column where no class has weights of its own.
+        """
+        alike = [[settings.weight(channel)] for channel in self.channels]
+        if not any(".weights." in name for name in settings.routing):
+            return np.array(alike, np.float64).reshape(len(self.channels), 1)
+        of = {name: settings.for_class(name) for name in set(self.query_classes)}
+        columns = [[of[n].weight(channel) for n in self.query_classes] for channel in self.channels]
+        return np.array(columns, np.float64).reshape(len(self.channels), len(self.query_classes))
+
+    def prior(self, settings: Settings) -> FloatArray | None:
+        """Return what past usage multiplies scores by, shape (n_candidates, n_queries).
+
+        ``None`` where it changes nothing.
+        """
+        prior = settings.prior
+        if prior is None or self.usefulness is None:
+            return None
+        if prior not in self._priors:
+            factors = self.usefulness.factors(prior)
+            of_item = np.array([*(factors.get(key, 1.0) for key in self.item_keys), 1.0])
+            self._priors[prior] = of_item[self.item]  # padding is item -1: the last, 1
+        return self._priors[prior]
 
     def survivors(self, floor: float | None) -> NDArray[np.int32]:
         """Return how many vector rows of each query are not below a floor, shape (n_queries,)."""

@@ -27,6 +27,7 @@ __all__ = [
     "Abstention",
     "AveragePrecision",
     "CitationPrecision",
+    "ClassAccuracy",
     "Feature",
     "Hit",
     "Metric",
@@ -85,7 +86,7 @@ class Metric:
 
     name: ClassVar[str]
     takes_cutoff: ClassVar[bool] = True
-    defined_on: ClassVar[Literal["answerable", "unanswerable", "all"]] = "answerable"
+    defined_on: ClassVar[Literal["answerable", "unanswerable", "labelled", "all"]] = "answerable"
     larger_is_better: ClassVar[bool] = True
     source: ClassVar[str] = ""
 
@@ -121,7 +122,7 @@ class Metric:
             return np.arange(judgments.n_queries)
         if self.defined_on == "answerable":
             return judgments.answerable
-        return judgments.unanswerable
+        return judgments.labelled if self.defined_on == "labelled" else judgments.unanswerable
 
     @property
     def feature(self) -> Feature | None:
@@ -293,6 +294,20 @@ class Returned(Metric):
         return positions.returned.astype(np.float64)
 
 
+class ClassAccuracy(Metric):
+    """1 if a question is routed by the class that its row says, else 0; the same in every trial."""
+
+    name = "class_accuracy"
+    takes_cutoff = False
+    larger_is_better = True
+    defined_on = "labelled"
+
+    def values(self, positions: Positions) -> FloatArray:
+        judgments = positions.judgments
+        right = judgments.class_right[judgments.labelled]
+        return np.broadcast_to(right, (len(positions), len(right))).copy()
+
+
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
     for metric in (
@@ -305,6 +320,7 @@ METRICS: dict[str, type[Metric]] = {
         AveragePrecision,
         Abstention,
         Returned,
+        ClassAccuracy,
     )
 }
 

@@ -13,15 +13,25 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.corpus import STORES, Store
 from sweeper.golden import ItemId, Key, QueryId
+from sweeper.knobs import Prior, Settings
 
-__all__ = ["LEXICAL", "VECTOR", "Candidate", "FloatArray", "IntArray", "Pool", "QueryCandidates"]
+__all__ = [
+    "LEXICAL",
+    "VECTOR",
+    "Candidate",
+    "FloatArray",
+    "IntArray",
+    "Pool",
+    "QueryCandidates",
+    "Usefulness",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
@@ -53,6 +63,13 @@ class QueryCandidates:
     rows: Mapping[tuple[str, Store], Sequence[Candidate]]
 
 
+class Usefulness(Protocol):
+    """What past usage says of pages; see ``prior``."""
+
+    def factors(self, prior: Prior) -> Mapping[Key, float]:
+        """Return the multiplier of each key that has one; every other key has 1."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """Captured candidates of many queries.
@@ -79,6 +96,8 @@ class Pool:
     provenance
         What a report says of where the rows came from: engine, fingerprint, embedder, ``as_of``,
         counts of ages that were missing, unparseable or in the future. Not part of the digest.
+    usefulness
+        From past usage, if there is any. It is no part of what was captured, nor of the digest.
     """
 
     channels: tuple[str, ...]
@@ -93,6 +112,7 @@ class Pool:
     row_item: IntArray
     row_value: FloatArray
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    usefulness: Usefulness | None = None
 
     @classmethod
     def from_candidates(
@@ -201,6 +221,12 @@ class Pool:
                 )
             )
         return QueryCandidates(self.query_ids[query], rows)
+
+    def prior_factors(self, settings: Settings) -> Mapping[Key, float]:
+        """Return the multiplier of each key under some settings; every other key has 1."""
+        if self.usefulness is None or settings.prior is None:
+            return {}
+        return self.usefulness.factors(settings.prior)
 
     def within(self, store: Store) -> Pool:
         """Return this pool as a search of one store alone would have filled it."""

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sweeper.corpus import STORES, Store
-from sweeper.golden import ItemId, Key, QueryId
+from sweeper.golden import ItemId, Key, Query
 from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool, QueryCandidates
 
 __all__ = [
     "DEFAULT_CHANNELS",
+    "NO_PRIOR",
     "RankedRow",
     "apply_floor",
+    "boost",
     "decay",
     "decay_factor",
     "fuse",
     "merge_stores",
     "order_and_cut",
     "rank",
+    "rank_captured",
     "returned_keys",
     "scope",
     "take_depth",
@@ -31,13 +35,16 @@ __all__ = [
 
 DEFAULT_CHANNELS = (VECTOR, LEXICAL)
 
+NO_PRIOR: Mapping[Key, float] = MappingProxyType({})
+"""Without past usage every page counts alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
     """One returned row and everything that put it where it stands.
 
     ``ranks`` and ``values`` hold the channels that found the row and count for it. ``score`` is
-    ``fused`` times ``factor``.
+    ``fused`` times ``factor`` (decay) times ``prior`` (usefulness).
     """
 
     position: int
@@ -50,6 +57,7 @@ class RankedRow:
     age_days: float
     ranks: Mapping[str, int]
     values: Mapping[str, float]
+    prior: float = 1.0
 
 
 def rank(
@@ -57,6 +65,8 @@ def rank(
     settings: Settings,
     *,
     channels: Sequence[str] = DEFAULT_CHANNELS,
+    query_class: str | None = None,
+    prior: Mapping[Key, float] = NO_PRIOR,
 ) -> list[RankedRow]:
     """Rank one query's candidates under some settings.
 
@@ -68,16 +78,21 @@ def rank(
         All knobs.
     channels
         Channel names in the order in which fusion adds them.
+    query_class
+        The class whose weights and budget hold.
+    prior
+        Multipliers of keys, learned from usage; 1 for every other key.
 
     Returns
     -------
     list of RankedRow
-        At most ``settings.limit`` rows, best first.
+        At most ``settings.limit`` rows, best first; no more than the budget of the class.
 
     References
     ----------
     Cormack, Clarke, Buettcher, SIGIR 2009 (reciprocal rank fusion).
     """
+    settings = settings.for_class(query_class)
     merged: dict[str, list[Candidate]] = {}
     for channel in channels:
         if settings.weight(channel) == 0:
@@ -90,16 +105,26 @@ def rank(
             per_store = [apply_floor(rows, settings.min_similarity) for rows in per_store]
         merged[channel] = merge_stores(per_store)
     rows = [
-        decay(row, settings.recency_half_life_days)
+        boost(decay(row, settings.recency_half_life_days), prior.get(row.key, 1.0))
         for row in fuse(merged, settings.rrf_k, {name: settings.weight(name) for name in merged})
     ]
     return order_and_cut(rows, settings.limit)
 
 
-def returned_keys(pool: Pool, settings: Settings, query_id: QueryId) -> list[Key]:
+def rank_captured(pool: Pool, query: Query, settings: Settings) -> list[RankedRow]:
+    """Rank what was captured for one question, by its class and with the pool's prior."""
+    return rank(
+        pool.candidates(pool.query_ids.index(query.query_id)),
+        settings,
+        channels=pool.channels,
+        query_class=query.query_class,
+        prior=pool.prior_factors(settings),
+    )
+
+
+def returned_keys(pool: Pool, settings: Settings, query: Query) -> list[Key]:
     """Return the key at every position of one question's answer, best first."""
-    candidates = pool.candidates(pool.query_ids.index(query_id))
-    return [row.key for row in rank(candidates, settings, channels=pool.channels)]
+    return [row.key for row in rank_captured(pool, query, settings)]
 
 
 def scope(stores: str) -> tuple[Store, ...]:
@@ -182,6 +207,11 @@ def decay_factor(age_days: float, half_life_days: float) -> float:
         factor: float = 2.0 ** -(age_days / half_life_days)
         return factor
     return 1.0
+
+
+def boost(row: RankedRow, prior: float) -> RankedRow:
+    """Step 5, after the decay: multiply a score by what past usage says of its page."""
+    return row if prior == 1 else replace(row, score=row.score * prior, prior=prior)
 
 
 def order_and_cut(rows: Sequence[RankedRow], limit: int) -> list[RankedRow]:

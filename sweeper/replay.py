@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.counting import groups_of
+from sweeper.counting import groups_of, shared_work
 from sweeper.evaluate import Evaluator, Figures
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings
@@ -119,8 +119,8 @@ class Replay:
 
     def prepare(self, settings: Iterable[Settings]) -> None:
         """Build the arrays of some settings, so that workers find them ready."""
-        for origin, one in {item.origin: item for item in settings}.items():
-            self.of(one).layout(origin.depth)
+        for one in {(item.origin, item.prior): item for item in settings}.values():
+            self.of(one).layout(one.effective_depth).prior(one)
 
     def layout(self, depth: int) -> Layout:
         """Return the pool's arrays at one depth, prepared once.
@@ -156,7 +156,9 @@ class Replay:
         returned = np.zeros((len(settings), self.judgments.n_queries), np.int32)
         for group in groups_of(layout, settings):
             for trials, part in group.positions():
-                limits = np.array([settings[t].limit for t in trials])[:, None]
+                limits = layout.limits([settings[t] for t in trials])
+                if limits.shape[1] > 1:
+                    limits = limits[:, layout.target_query]
                 position[trials] = np.where(part <= limits, part, 0)
             group.count_returned(returned)
         return Positions(self.judgments, layout.target_key, position, returned)
@@ -232,5 +234,5 @@ class Replay:
 
 def _group_key(item: Settings) -> tuple[object, ...]:
     floor = -math.inf if item.min_similarity is None else item.min_similarity
-    weights = tuple(item.weights.items())
-    return (item.origin, weights, item.rrf_k, floor)
+    *same, rrf_k = shared_work(item)
+    return (item.origin, str(same), rrf_k, floor)

@@ -8,6 +8,7 @@ position of each relevant row in each of several trials (0 is absent) and how ma
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,8 @@ class Judgments:
     ----------
     query_ids
         In the order of the golden set.
+    query_classes
+        The class by which each question is routed, or ``None``.
     slice_of : shape (n_queries,)
         Index into ``slices``.
     n_keys : shape (n_queries,)
@@ -39,14 +42,25 @@ class Judgments:
         Query of each expected key; ascending.
     gain : shape (n_keys_total,)
         Grade of each expected key.
+    class_right : shape (n_queries,)
+        1 where a question is routed by the class that its row says, 0 by another; NaN where either
+        is missing.
     """
 
     def __init__(self, golden: GoldenSet) -> None:
         self.query_ids: tuple[QueryId, ...] = golden.query_ids
+        self.query_classes = tuple(query.query_class for query in golden.queries)
         self.slices: tuple[str, ...] = golden.slices
         number = {name: place for place, name in enumerate(self.slices)}
         self.slice_of = np.array([number[q.slice] for q in golden.queries], np.intp)
         self.n_keys = np.array([len(q.expected) for q in golden.queries], np.intp)
+        self.class_right: FloatArray = np.array(
+            [
+                math.nan if q.label is None or q.route is None else float(q.label == q.query_class)
+                for q in golden.queries
+            ],
+            np.float64,
+        )
         self.keys: tuple[Key, ...] = tuple(k for q in golden.queries for k in q.expected)
         self.key_query = np.repeat(np.arange(len(golden)), self.n_keys)
         self.gain: FloatArray = np.array(
@@ -60,15 +74,17 @@ class Judgments:
     def take(self, queries: NDArray[np.intp]) -> Judgments:
         """Return judgments in which each place holds one of these queries; they may repeat.
 
-        Only the arrays that metrics read are filled in; ``query_ids`` is empty and ``keys``
-        holds placeholders.
+        Only the arrays that metrics read are filled in; ``query_ids`` and ``query_classes`` are
+        empty and ``keys`` holds placeholders.
         """
         taken = copy.copy(self)
-        for name in ("answerable", "unanswerable", "key_start", "key_number"):
+        for name in ("answerable", "unanswerable", "labelled", "key_start", "key_number"):
             taken.__dict__.pop(name, None)
         start = np.cumsum(self.n_keys) - self.n_keys
         taken.query_ids = ()
+        taken.query_classes = ()
         taken.slice_of = self.slice_of[queries]
+        taken.class_right = self.class_right[queries]
         taken.n_keys = self.n_keys[queries]
         taken.key_query = np.repeat(np.arange(len(queries)), taken.n_keys)
         within = np.arange(len(taken.key_query)) - np.repeat(
@@ -96,6 +112,11 @@ class Judgments:
     @cached_property
     def unanswerable(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.n_keys == 0)
+
+    @cached_property
+    def labelled(self) -> NDArray[np.intp]:
+        """Indices of queries with a label, of which the class is known."""
+        return np.flatnonzero(~np.isnan(self.class_right))
 
     @cached_property
     def key_start(self) -> NDArray[np.intp]:

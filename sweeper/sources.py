@@ -16,7 +16,8 @@ from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import pool_facts
 from sweeper.metrics import Metric
 from sweeper.opening import OpenSweep, Progress
-from sweeper.pools import Pool
+from sweeper.pools import Pool, Usefulness
+from sweeper.prior import Usefulness as Logs
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
@@ -48,6 +49,10 @@ class Source(Protocol):
 
     def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
         """Return the key at each position of the answer to one question, best first."""
+
+    @property
+    def usefulness(self) -> Usefulness | None:
+        """What past usage says of pages, if there is any and it can be applied."""
 
     def facts(self) -> dict[str, Any]:
         """Return what the manifest says of the candidates."""
@@ -108,6 +113,7 @@ class LiveSource:
     """Asks an engine that shows no candidates, setting by setting."""
 
     n_captured = 0
+    usefulness = None
 
     def __init__(self, opened: OpenSweep, live: LiveSearch) -> None:
         self._opened, self._live = opened, live
@@ -197,11 +203,17 @@ class ReplayedSource:
         return self.replay.positions(settings)
 
     def returned(self, settings: Settings, query_id: QueryId) -> list[Key]:
-        return returned_keys(self._pools[settings.origin.captured], settings, query_id)
+        query = next(q for q in self._opened.inputs.golden.queries if q.query_id == query_id)
+        return returned_keys(self._pools[settings.origin.captured], settings, query)
+
+    @property
+    def usefulness(self) -> Usefulness | None:
+        return self._opened.usefulness
 
     def facts(self) -> dict[str, Any]:
-        today = self._opened.today.name
-        return {"pool": self._facts[today], "pools": dict(self._facts)}
+        today, usage = self._opened.today.name, self.usefulness
+        told = {} if not isinstance(usage, Logs) else {"usage": usage.facts}
+        return {"pool": self._facts[today], "pools": dict(self._facts), **told}
 
 
 class MixedSource:
@@ -213,6 +225,10 @@ class MixedSource:
     @property
     def n_captured(self) -> int:
         return self._captured.n_captured
+
+    @property
+    def usefulness(self) -> Usefulness | None:
+        return self._captured.usefulness
 
     def prepare(self, settings: Sequence[Settings]) -> None:
         self._captured.prepare(settings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sweeper.knobs import Settings, Value, knob
@@ -262,8 +262,9 @@ def plainest(settings: Settings, channels: Sequence[str]) -> Settings:
     """Return the plainest settings that rank every pool of some channels identically.
 
     What cannot matter is set back: the floor without a vector channel, decay where documents alone
-    are searched, ``rrf_k`` and the weight of a lone channel without decay, a power of two that all
-    weights share. Two settings with the same plainest form are one.
+    are searched, a class's budget and weights that are those of all questions, ``rrf_k`` and the
+    weight of a lone channel without decay, a power of two that all weights share. Two settings with
+    the same plainest form are one.
 
     Parameters
     ----------
@@ -272,18 +273,24 @@ def plainest(settings: Settings, channels: Sequence[str]) -> Settings:
     channels
         Names of the pool's channels, in fusion order.
     """
+    routing = {name: v for name, v in settings.routing.items() if not _repeats(settings, name, v)}
+    if len(routing) < len(settings.routing):
+        settings = replace(settings, routing=routing)
     values: dict[str, Value] = {}
-    active = [name for name in channels if settings.weight(name) > 0]
+    each = [settings, *(settings.for_class(name) for name in settings.classes)]
+    active = [name for name in channels if any(item.weight(name) > 0 for item in each)]
     if VECTOR not in active:
         values["min_similarity"] = None
     if settings.stores == "document":
         values["recency_half_life_days"] = 0.0
-    decays = values.get("recency_half_life_days", settings.recency_half_life_days) != 0
-    # With decay, products may round or underflow otherwise: nothing is scaled then.
-    if not decays and len(active) < 2:
+    # A multiplied score may round or underflow otherwise: nothing is scaled then.
+    multiplied = values.get("recency_half_life_days", settings.recency_half_life_days) != 0
+    multiplied |= settings.prior is not None
+    if not multiplied and len(active) < 2:
         values["rrf_k"] = knob("rrf_k").parse(60)
-        values.update({f"weights.{name}": 1.0 for name in active})
-    elif not decays:
+        if len(each) == 1:
+            values.update({f"weights.{name}": 1.0 for name in active})
+    elif not multiplied and len(each) == 1:
         fraction, exponent = math.frexp(settings.weight(active[0]))
         scale = 2.0 ** (1 - exponent)
         scaled = [settings.weight(name) * scale for name in active]
@@ -292,3 +299,10 @@ def plainest(settings: Settings, channels: Sequence[str]) -> Settings:
             values.update({f"weights.{n}": settings.weight(n) * scale for n in active})
     changes = {name: value for name, value in values.items() if settings.get(name) != value}
     return settings.with_values(changes) if changes else settings
+
+
+def _repeats(settings: Settings, name: str, value: Value) -> bool:
+    """Return whether a class's knob has the value that holds without it."""
+    if name.endswith(".budget"):
+        return value is not None and int(value) >= settings.limit
+    return value == settings.get(f"weights.{name.rpartition('weights.')[2]}")

@@ -182,8 +182,8 @@ class Staircase:
         Gives the relevant rows.
     metrics
         What to compute.
-    limit
-        Rows returned; positions beyond it are absent.
+    settings
+        Limit and budgets: positions beyond them are absent.
 
     Attributes
     ----------
@@ -194,12 +194,17 @@ class Staircase:
     """
 
     def __init__(
-        self, judgments: Judgments, layout: Layout, metrics: tuple[Metric, ...], limit: int
+        self,
+        judgments: Judgments,
+        layout: Layout,
+        metrics: tuple[Metric, ...],
+        settings: Settings,
     ) -> None:
         self.judgments = judgments
         self.layout = layout
         self.metrics = metrics
-        self.limit = limit
+        limits = layout.limits([settings])[0]
+        self.limits = np.broadcast_to(limits, (judgments.n_queries,))
         self.groups = (*judgments.slices, OVERALL)
         self._member = np.zeros((judgments.n_queries, len(self.groups)))
         self._member[np.arange(judgments.n_queries), judgments.slice_of] = 1.0
@@ -266,11 +271,11 @@ class Staircase:
         total = np.cumsum(change)
         offset = base - np.append(0, total)[begin]
         position = total + np.repeat(offset, length)
-        position[position > self.limit] = 0
+        position[position > np.repeat(self.limits[of_target], length)] = 0
         target = np.repeat(np.arange(len(base)), length)
         piece = np.repeat(first[of_target], length) + places_within(length)
 
-        returned = np.minimum(candidates(query, start), self.limit)
+        returned = np.minimum(candidates(query, start), self.limits[query])
 
         # Keep the pieces in which anything differs from the piece before.
         differs = np.r_[True, returned[1:] != returned[:-1]][: len(query)]

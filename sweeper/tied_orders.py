@@ -7,17 +7,17 @@ interchangeable, and so are rows that agree in all that counts.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
-from sweeper.golden import Query
+from sweeper.golden import Key, Query
 from sweeper.knobs import Settings
 from sweeper.pools import VECTOR, Candidate, FloatArray, QueryCandidates
-from sweeper.ranking import decay_factor
+from sweeper.ranking import NO_PRIOR, decay_factor
 
 __all__ = ["MOST_ORDERS", "TiedOrders"]
 
@@ -66,7 +66,9 @@ class TiedOrders:
         query: Query,
         settings: Settings,
         channels: Sequence[str],
+        prior: Mapping[Key, float] = NO_PRIOR,
     ) -> None:
+        settings = settings.for_class(query.query_class)
         self.settings = settings
         self.channels = [name for name in channels if settings.weight(name) > 0]
         self._rows: list[Candidate] = []
@@ -84,6 +86,7 @@ class TiedOrders:
             ],
             np.float64,
         )
+        self._prior = np.array([prior.get(row.key, 1.0) for row in self._rows], np.float64)
         number_of = {key: place for place, key in enumerate(query.expected)}
         self.key = np.array([number_of.get(row.key, -1) for row in self._rows], np.intp)
         self.targets = np.flatnonzero(self.key >= 0)
@@ -147,7 +150,7 @@ class TiedOrders:
             own = ranks[:, number]
             share: FloatArray = self.settings.weight(name) / (self.settings.rrf_k + own)
             fused += np.where(own > 0, share, 0.0)
-        scores: FloatArray = fused * self._factor
+        scores: FloatArray = fused * self._factor * self._prior
         return scores
 
     def outcomes(self) -> NDArray[np.int64] | None:
@@ -234,7 +237,7 @@ class TiedOrders:
                     kind: object = None
                 elif number == next(n for n in numbers if self._groups[n].tied):
                     same = (self._rows[row].store, float(self._factor[row]), int(self.key[row]))
-                    kind = (*same, *numbers)
+                    kind = (*same, float(self._prior[row]), *numbers)
                 else:
                     kind = row
                 group.classes.append(kind)

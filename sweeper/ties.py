@@ -86,13 +86,14 @@ def tie_bounds(replay: Replay, settings: Settings, metrics: Sequence[Metric]) ->
     """
     replay = replay.of(settings)
     golden, pool, judgments = replay.golden, replay.pool, replay.judgments
+    prior = pool.prior_factors(settings)
     number = {query_id: place for place, query_id in enumerate(pool.query_ids)}
     low = np.full((len(golden), len(metrics)), np.nan)
     high = low.copy()
     exact = np.ones(len(golden), bool)
     for place, query in enumerate(golden.queries):
         candidates = pool.candidates(number[query.query_id])
-        ties = TiedOrders(candidates, query, settings, pool.channels)
+        ties = TiedOrders(candidates, query, settings, pool.channels, prior)
         one = judgments.take(np.array([place]))
         best, worst, exact[place] = _positions(ties, one)
         for column, metric in enumerate(metrics):

@@ -36,7 +36,7 @@ def at_ranks(
     **ranks: tuple[tuple[int | None, ...], float],
 ) -> Pool:
     """Return rows at given ranks (one per channel, None for absent) and ages; fillers elsewhere."""
-    names = ("vector", "lexical", "triples")[: len(next(iter(ranks.values()))[0])]
+    names = ("vector", "lexical", "graph")[: len(next(iter(ranks.values()))[0])]
     deepest = max(rank or 0 for places, _ in ranks.values() for rank in places)
     rows: dict[tuple[str, str], list[Candidate]] = {}
     for channel, name in enumerate(names):

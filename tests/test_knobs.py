@@ -176,9 +176,9 @@ def test_a_trial_id_is_the_start_of_the_texts_sha256() -> None:
 
 
 def test_weights_that_are_not_1_stand_in_the_text_in_alphabetical_order() -> None:
-    settings = Settings(weights={"vector": 0.5, "lexical": 2, "triples": 1})
+    settings = Settings(weights={"vector": 0.5, "lexical": 2, "graph": 1})
     assert settings.text.endswith("depth=limit weights.lexical=2 weights.vector=0.5")
-    assert settings.weight("triples") == settings.weight("anything") == 1.0
+    assert settings.weight("graph") == settings.weight("anything") == 1.0
 
 
 @pytest.mark.parametrize(

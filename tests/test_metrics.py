@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sweeper.golden import GoldenSet, Query
+from sweeper.golden import GoldenSet, Query, Route
 from sweeper.metrics import METRICS, Feature, Metric, parse_metric, parse_metrics
 from sweeper.runs import Judgments, Positions, Run
 from tests.builders import positions_of, query, value_of
@@ -102,7 +103,9 @@ def test_grades_do_not_change_a_binary_metric(metric: str) -> None:
     assert value_of(metric, returned, expected, {"a": 5.0, "b": 0.5}) == plain
 
 
-@pytest.mark.parametrize("metric", [m for m in METRICS if m not in ("abstention", "returned")])
+@pytest.mark.parametrize(
+    "metric", [m for m, kind in METRICS.items() if kind.defined_on == "answerable"]
+)
 def test_rank_metrics_leave_unanswerable_questions_out(metric: str) -> None:
     read = parse_metric(f"{metric}@10" if METRICS[metric].takes_cutoff else metric)
     positions = positions_of(
@@ -129,6 +132,21 @@ def test_returned_is_defined_on_all_questions() -> None:
     positions = positions_of({"1": ["a", "x"], "2": ["y"]}, query(["a"], "1"), query([], "2"))
     assert parse_metric("returned").values(positions).tolist() == [[2, 1]]
     assert not parse_metric("returned").larger_is_better
+
+
+def test_class_accuracy_is_defined_where_label_and_class_are_known() -> None:
+    right, wrong = (replace(query(["a"], n), label="code") for n in "12")
+    golden = (
+        replace(right, route=Route("code", "rule")),
+        replace(wrong, route=Route("lookup", "rule")),
+        replace(query([], "3"), label="code", route=Route("code", "rule")),
+        replace(query(["a"], "4"), route=Route("code", "rule")),
+        replace(query(["a"], "5"), label="code"),
+    )
+    positions = positions_of({}, *golden)
+    metric = parse_metric("class_accuracy")
+    assert metric.queries(positions.judgments).tolist() == [0, 1, 2]
+    assert metric.values(positions).tolist() == [[1, 0, 1]]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -198,7 +216,7 @@ def test_several_names_are_read_without_repeats_in_their_order() -> None:
         (
             "zzz",
             'unknown metric "zzz". Choose from: recall, hit, mrr, precision, citation_precision, '
-            "ndcg, ap, abstention, returned.",
+            "ndcg, ap, abstention, returned, class_accuracy.",
         ),
     ],
 )

@@ -153,9 +153,9 @@ def test_a_channel_of_weight_0_is_off_and_what_it_alone_holds_is_no_candidate() 
 
 
 def test_a_channel_of_weight_0_adds_no_insertion_order() -> None:
-    candidates = found(vector=documents("yx"), lexical=documents("x"), triples=documents("y"))
-    channels = ("vector", "lexical", "triples")
-    # x and y are both first in one counted channel; lexical is added before triples.
+    candidates = found(vector=documents("yx"), lexical=documents("x"), graph=documents("y"))
+    channels = ("vector", "lexical", "graph")
+    # x and y are both first in one counted channel; lexical is added before graph.
     rows = rank(candidates, Settings(weights={"vector": 0}), channels=channels)
     assert scores(rows) == {"x": 1 / 61, "y": 1 / 61}
     assert order(rows) == "xy"
@@ -233,7 +233,7 @@ def test_a_query_without_candidates_returns_nothing() -> None:
 
 
 def test_a_channel_that_is_not_named_does_not_count() -> None:
-    candidates = found(vector=documents("a"), triples=documents("b"))
+    candidates = found(vector=documents("a"), graph=documents("b"))
     assert order(rank(candidates, Settings())) == "a"
 
 
@@ -249,9 +249,9 @@ def test_the_vector_term_is_added_before_the_lexical_one() -> None:
     candidates = found(
         vector=[one],
         lexical=[filler[0], one._replace(value=0.1)],
-        triples=[*filler[:2], one._replace(value=0.1)],
+        graph=[*filler[:2], one._replace(value=0.1)],
     )
-    rows = rank(candidates, Settings(), channels=("vector", "lexical", "triples"))
+    rows = rank(candidates, Settings(), channels=("vector", "lexical", "graph"))
     assert scores(rows)["c"] == (1 / 61 + 1 / 62) + 1 / 63
 
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeper.knobs import Settings, Value
-from sweeper.pools import Pool
-from sweeper.ranking import rank
+from sweeper.ranking import rank_captured
 from sweeper.spaces import Condition, SearchSpace, Span, plainest, significant
-from tests.property.pools import FLOORS, HALF_LIVES, WEIGHTS, pools
+from tests.property.pools import FLOORS, HALF_LIVES, WEIGHTS, pools, settings_for
 
 HALF_LIFE = "recency_half_life_days"
 DECAYS = (Condition(HALF_LIFE, ">", 0.0),)
@@ -162,15 +161,12 @@ def any_settings(draw: st.DrawFn, depth: int) -> Settings:
 @given(st.data())
 def test_the_plainest_form_ranks_every_pool_identically(data: st.DataObject) -> None:
     pool, golden = data.draw(pools())
-    settings = data.draw(any_settings(pool.depth))
+    settings = data.draw(any_settings(pool.depth) | settings_for(pool))
     plain = plainest(settings, pool.channels)
-    for number in range(len(golden)):
-        assert ranked(pool, number, settings) == ranked(pool, number, plain)
+    for query in golden.queries:
+        one, other = (rank_captured(pool, query, item) for item in (settings, plain))
+        assert [row.item_id for row in one] == [row.item_id for row in other]
     assert plainest(plain, pool.channels) == plain
-
-
-def ranked(pool: Pool, number: int, settings: Settings) -> list[str]:
-    return [row.item_id for row in rank(pool.candidates(number), settings, channels=pool.channels)]
 
 
 @pytest.mark.parametrize(
@@ -182,6 +178,8 @@ def ranked(pool: Pool, number: int, settings: Settings) -> list[str]:
         (Settings(weights={"vector": 0, "lexical": 3}), Settings(weights={"vector": 0})),
         (Settings(weights={"vector": 2, "lexical": 2}), Settings()),
         (Settings(weights={"vector": 4, "lexical": 2}), Settings(weights={"lexical": 0.5})),
+        (Settings(routing={"routing.code.budget": 10}), Settings()),
+        (Settings(routing={"routing.code.weights.vector": 1}), Settings()),
     ],
 )
 def test_spellings_of_one_ranking_have_one_plainest_form(one: Settings, other: Settings) -> None:
@@ -190,12 +188,19 @@ def test_spellings_of_one_ranking_have_one_plainest_form(one: Settings, other: S
     assert plainest(one, channels) == plainest(other, channels)
 
 
+VECTOR_FOR_CODE = {"routing.code.weights.vector": 0.75}
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         Settings(rrf_k=5, recency_half_life_days=30, weights={"vector": 0}),
         Settings(weights={"vector": 3, "lexical": 3}),
         Settings(min_similarity=-1),
+        Settings(min_similarity=0.5, weights={"vector": 0}, routing=VECTOR_FOR_CODE),
+        Settings(weights={"vector": 2, "lexical": 2}, routing=VECTOR_FOR_CODE),
+        Settings(rrf_k=5, weights={"vector": 0}, usage={"prior.strength": 1}),
+        Settings(routing={"routing.code.budget": 9}),
     ],
 )
 def test_what_may_rank_otherwise_is_left_as_it_is(changed: Settings) -> None:

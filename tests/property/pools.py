@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from sweeper.corpus import STORES
-from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
+from sweeper.golden import GoldenSet, Query, Route
+from sweeper.knobs import Prior, Settings, Value
 from sweeper.pools import Candidate, Pool, QueryCandidates
 
 AGES = st.one_of(
@@ -22,6 +24,20 @@ HALF_LIVES = st.one_of(
     st.floats(0.05, 10_000),
 )
 WEIGHTS = st.sampled_from([1.0, 1.0, 1.0, 0.0, 0.5, 2.0, 0.1, 1e-40])
+CLASSES = ("lookup", "impact")
+
+
+@dataclass(frozen=True)
+class Liked:
+    """What usage says of some keys."""
+
+    ratio: Mapping[str, float]
+
+    def factors(self, prior: Prior) -> dict[str, float]:
+        return {
+            key: min(prior.cap, max(1 / prior.cap, ratio**prior.strength))
+            for key, ratio in self.ratio.items()
+        }
 
 
 @st.composite
@@ -67,10 +83,13 @@ def pools(draw: st.DrawFn, *, channels: tuple[str, ...] | None = None) -> tuple[
         keys = [*dict.fromkeys(item[1] for item in items), "nowhere"]
         expected = draw(st.lists(st.sampled_from(keys), unique=True, max_size=4))
         grades = {key: float(draw(st.integers(1, 3))) for key in expected if draw(st.booleans())}
-        queries.append(
-            Query(query_id, draw(st.sampled_from("ab")), "text", tuple(expected), grades)
-        )
+        query = Query(query_id, draw(st.sampled_from("ab")), "text", tuple(expected), grades)
+        route = draw(st.sampled_from([None, *CLASSES]))
+        queries.append(replace(query, route=None if route is None else Route(route, "drawn")))
     pool = Pool.from_candidates(candidates, channels=channels, depth=depth)
+    if draw(st.booleans()):
+        ratios = {key: draw(st.sampled_from([0.5, 1.0, 1.5, 3.0])) for key in set(pool.item_keys)}
+        pool = replace(pool, usefulness=Liked(ratios))
     return pool, GoldenSet(tuple(queries))
 
 
@@ -79,14 +98,30 @@ def settings_for(draw: st.DrawFn, pool: Pool) -> Settings:
     """Return any settings that the pool is deep enough for."""
     depth = draw(st.integers(1, pool.depth))
     limit = draw(st.integers(1, 12)) if draw(st.booleans()) else depth
+    routing: dict[str, Value] = {}
+    for name in CLASSES if draw(st.booleans()) else ():
+        routing[f"routing.{name}.budget"] = draw(st.none() | st.integers(1, 6))
+        for channel in pool.channels:
+            if draw(st.booleans()):
+                weight = draw(WEIGHTS | st.none()) if channel == "triples" else draw(WEIGHTS)
+                routing[f"routing.{name}.weights.{channel}"] = weight
+    usage: dict[str, Value] = {}
+    if pool.usefulness is not None:
+        usage["prior.strength"] = draw(st.sampled_from([0.0, 1.0, 0.3]))
+        usage["prior.cap"] = draw(st.sampled_from([1.0, 1.5, 10.0]))
+    weights = {channel: draw(WEIGHTS) for channel in pool.channels}
+    if "triples" in weights and draw(st.booleans()):
+        del weights["triples"]  # safe
     return Settings(
         rrf_k=draw(st.sampled_from([1, 2, 3, 5, 20, 60, 200, 10_000])),
         min_similarity=draw(FLOORS),
         recency_half_life_days=draw(HALF_LIVES),
         limit=limit,
         depth=depth,
-        weights={channel: draw(WEIGHTS) for channel in pool.channels},
+        weights=weights,
         stores=draw(st.sampled_from(["all", "all", "document", "memory"])),
+        routing=routing,
+        usage=usage,
     )
 
 

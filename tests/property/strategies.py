@@ -89,6 +89,7 @@ def corpora(draw: st.DrawFn) -> Corpus:
                 age,
                 draw(MAPPINGS),
                 draw(st.none() | texts()),
+                draw(st.none() | st.lists(texts(), max_size=3, unique=True).map(tuple)),
             )
         )
     return Corpus(tuple(entries))

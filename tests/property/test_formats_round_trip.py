@@ -20,7 +20,9 @@ ALL_NASTY = GoldenSet(
 )
 ALL_NASTY_ENTRIES = Corpus(
     tuple(
-        Entry(text, text, "memory", text, text, path=text) for text in NASTY_TEXTS if text.strip()
+        Entry(text, text, "memory", text, text, path=text, principals=(text,))
+        for text in NASTY_TEXTS
+        if text.strip()
     )
 )
 

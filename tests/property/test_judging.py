@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from sweeper.golden import GoldenSet
+from sweeper.golden import GoldenSet, Query
 from sweeper.judging import Box, judging_pool
 from sweeper.knobs import Settings
 from sweeper.pools import VECTOR, Pool
-from sweeper.ranking import rank
+from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
 from tests.property.pools import pools
 
@@ -31,7 +31,7 @@ def floors_within(pool: Pool, box: Box) -> list[float | None]:
     return [low, high, *found]
 
 
-def half_lives_within(pool: Pool, number: int, choice: Settings, box: Box) -> Iterator[float]:
+def half_lives_within(pool: Pool, query: Query, choice: Settings, box: Box) -> Iterator[float]:
     """Yield off and the ends where the box holds them, and one half-life per order of rows."""
     if box.off:
         yield 0.0
@@ -40,7 +40,7 @@ def half_lives_within(pool: Pool, number: int, choice: Settings, box: Box) -> It
     yield from box.half_lives
     low, high = (1 / value for value in reversed(box.half_lives))
     free = choice.with_values({"recency_half_life_days": 0.0, "limit": 1000})
-    rows = rank(pool.candidates(number), free, channels=pool.channels)
+    rows = rank_captured(pool, query, free)
     crossings = {low, high}
     for one, other in itertools.combinations(rows, 2):
         ages = [
@@ -48,25 +48,24 @@ def half_lives_within(pool: Pool, number: int, choice: Settings, box: Box) -> It
             for row in (one, other)
         ]
         if ages[0] != ages[1]:
-            x = math.log2(one.fused / other.fused) / (ages[0] - ages[1])
+            levels = [row.fused * row.prior for row in (one, other)]
+            x = math.log2(levels[0] / levels[1]) / (ages[0] - ages[1])
             if low < x < high:
                 crossings.add(x)
     for a, b in itertools.pairwise(sorted(crossings)):
         yield 2 / (a + b)
 
 
-def shown_by_trying(pool: Pool, number: int, base: Settings, box: Box) -> dict[str, int]:
+def shown_by_trying(pool: Pool, query: Query, base: Settings, box: Box) -> dict[str, int]:
     """Return every key that some setting of the box returns, with its best position."""
     best: dict[str, int] = {}
     for k in range(box.rrf_k[0], box.rrf_k[1] + 1):
         for floor in floors_within(pool, box):
-            choice = base.with_values({"rrf_k": k, "min_similarity": floor})
-            for half_life in half_lives_within(pool, number, choice, box):
-                rows = rank(
-                    pool.candidates(number),
-                    choice.with_values({"recency_half_life_days": half_life}),
-                    channels=pool.channels,
-                )
+            own = base.for_class(query.query_class)
+            choice = own.with_values({"rrf_k": k, "min_similarity": floor})
+            for half_life in half_lives_within(pool, query, choice, box):
+                aged = choice.with_values({"recency_half_life_days": half_life})
+                rows = rank_captured(pool, query, aged)
                 for row in rows:
                     best[row.key] = min(best.get(row.key, row.position), row.position)
     return best
@@ -91,7 +90,7 @@ def boxes(draw: st.DrawFn) -> Box:
 def compare(pool: Pool, golden: GoldenSet, base: Settings, box: Box) -> int:
     found = judging_pool(Replay(pool, golden, compiled=False), base, box)
     for number, query in enumerate(golden.queries):
-        expected = shown_by_trying(pool, number, base, box)
+        expected = shown_by_trying(pool, query, base, box)
         shown = found.shown[number]
         assert set(shown) == set(expected), (base, box, query)
         assert {key: shown[key] for key in query.expected if key in shown} == {
@@ -119,6 +118,11 @@ def compare_random_boxes(n_pools: int) -> int:
             limit=data.draw(st.integers(1, 4)),
             depth=depth,
             weights={"lexical": data.draw(st.sampled_from([1.0, 0.5, 0.0]))},
+            routing={
+                "routing.lookup.budget": data.draw(st.sampled_from([None, 1, 2])),
+                "routing.impact.weights.vector": data.draw(st.sampled_from([1.0, 0.0, 2.0])),
+            },
+            usage={"prior.strength": data.draw(st.sampled_from([0.0, 1.0]))},
         )
         n_shown += compare(pool, golden, base, data.draw(boxes()))
 

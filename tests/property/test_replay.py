@@ -14,20 +14,18 @@ from sweeper.golden import OVERALL, GoldenSet
 from sweeper.knobs import Settings
 from sweeper.metrics import METRICS, parse_metric
 from sweeper.pools import Pool
-from sweeper.ranking import rank
+from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
 from sweeper.runs import Run
 from tests.property.pools import grids_for, pools, random_pool, settings_for
 
 
-def run_of(pool: Pool, choice: Settings) -> Run:
+def run_of(pool: Pool, golden: GoldenSet, choice: Settings) -> Run:
     """Rank every query by the readable definition."""
     return Run(
         {
-            query_id: [
-                row.key for row in rank(pool.candidates(number), choice, channels=pool.channels)
-            ]
-            for number, query_id in enumerate(pool.query_ids)
+            query.query_id: [row.key for row in rank_captured(pool, query, choice)]
+            for query in golden.queries
         }
     )
 
@@ -36,7 +34,7 @@ def assert_same_positions(pool: Pool, golden: GoldenSet, choices: list[Settings]
     positions = Replay(pool, golden).positions(choices)
     judgments = positions.judgments
     for trial, choice in enumerate(choices):
-        run = run_of(pool, choice)
+        run = run_of(pool, golden, choice)
         for query, question in enumerate(golden.queries):
             result = run.results[question.query_id]
             assert positions.returned[trial, query] == len(result), choice
@@ -105,7 +103,7 @@ def test_figures_of_replay_equal_figures_of_the_ranked_lists(data: st.DataObject
     choice = data.draw(settings_for(pool))
     metrics = [parse_metric(f"{m}@3" if METRICS[m].takes_cutoff else m) for m in METRICS]
     replay = Replay(pool, golden)
-    plain = evaluate(run_of(pool, choice).positions(replay.judgments), metrics)
+    plain = evaluate(run_of(pool, golden, choice).positions(replay.judgments), metrics)
     fast = replay.figures([choice], metrics)
     np.testing.assert_array_equal(plain.value, fast.value)
     np.testing.assert_array_equal(plain.n_queries, fast.n_queries)

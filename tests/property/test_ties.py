@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from sweeper import tied_orders
 from sweeper.corpus import STORES
-from sweeper.golden import GoldenSet, Query
+from sweeper.golden import GoldenSet, Query, Route
 from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import VECTOR, Candidate, Pool, QueryCandidates
@@ -21,6 +22,7 @@ from sweeper.ranking import RankedRow, rank
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Run
 from sweeper.ties import tie_bounds
+from tests.property.pools import Liked
 
 METRICS = (
     *parse_metrics(["recall@1", "recall@2", "hit@1", "mrr", "precision@2", "citation_precision"]),
@@ -53,7 +55,7 @@ def channel_orders(
 
 
 def rankings(
-    query: QueryCandidates, choice: Settings, channels: Sequence[str]
+    query: QueryCandidates, choice: Settings, channels: Sequence[str], prior: Mapping[str, float]
 ) -> Iterator[list[RankedRow]]:
     """Yield the ranking under every order of the channels, uncut."""
     free = choice.with_values({"min_similarity": None, "depth": 100, "limit": 100})
@@ -62,7 +64,8 @@ def rankings(
         for name, ordered in zip(channels, lists, strict=True):
             for place, row in enumerate(ordered):  # values that keep the order when merged
                 rows.setdefault((name, row.store), []).append(row._replace(value=-float(place)))
-        yield rank(QueryCandidates("q", rows), free, channels=channels)  # type: ignore[arg-type]
+        found = QueryCandidates("q", rows)  # type: ignore[arg-type]
+        yield rank(found, free, channels=channels, prior=prior)
 
 
 def final_orders(rows: Sequence[RankedRow]) -> Iterator[tuple[str, ...]]:
@@ -77,6 +80,7 @@ def brute_bounds(
     pool: Pool, number: int, question: Query, choice: Settings
 ) -> Mapping[str, tuple[float, float]] | None:
     """Return each metric's bounds by trying every order; ``None`` if these are too many."""
+    choice = choice.for_class(question.query_class)
     active = [name for name in pool.channels if choice.weight(name) > 0]
     query = pool.candidates(number)
     size = 1
@@ -90,7 +94,7 @@ def brute_bounds(
     if math.prod(len(channel_orders(query, name, choice)) for name in active) > PROMISED:
         return None
     seen: set[tuple[str, ...]] = set()
-    for ranking in rankings(query, choice, active):
+    for ranking in rankings(query, choice, active, pool.prior_factors(choice)):
         seen.update(keys[: choice.limit] for keys in final_orders(ranking))
         if len(seen) > MOST_TRIED:
             return None
@@ -142,8 +146,16 @@ def tied_pools(draw: st.DrawFn) -> tuple[Pool, GoldenSet, Settings]:
         limit=draw(st.integers(1, 6)),
         depth=depth,
         weights={"lexical": draw(st.sampled_from([1.0, 1.0, 0.5, 0.0]))},
+        routing={
+            "routing.impact.budget": draw(st.sampled_from([None, 2])),
+            "routing.impact.weights.vector": draw(st.sampled_from([1.0, 0.5])),
+        },
+        usage={"prior.strength": draw(st.sampled_from([0.0, 1.0]))},
     )
-    return pool, GoldenSet((Query("q", "s", "text", tuple(expected), grades),)), choice
+    liked = {key: draw(st.sampled_from([1.0, 1.0, 2.0])) for key in keys}
+    pool = replace(pool, usefulness=Liked(liked))
+    question = Query("q", "s", "text", tuple(expected), grades, route=Route("impact", "drawn"))
+    return pool, GoldenSet((question,)), choice
 
 
 def compare(n_examples: int, *, most_orders: int | None = None) -> tuple[int, int]:

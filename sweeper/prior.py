@@ -1,0 +1,526 @@
+"""The usefulness prior: what a usage log says of a page, as a multiplier of its score.
+
+A log holds which pages were offered for a question, in which order, and which of them the reader
+cited. ``factors`` turns it into one number per page; ``ranking`` multiplies by it after the decay.
+``simulate`` makes logs of readers with known habits, to measure what such a prior is worth before
+there is a log. Files are read in ``formats.usage``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sweeper.golden import Key, QueryId
+from sweeper.knobs import Prior
+from sweeper.ranking import decay_factor
+
+__all__ = [
+    "PSEUDO_CITES",
+    "Interaction",
+    "Readers",
+    "UsageLog",
+    "Usefulness",
+    "canonical_question",
+    "factors",
+    "simulate",
+]
+
+PSEUDO_CITES = 5.0
+"""Expected cites that every page is given on top of its own, cited exactly as often as expected.
+
+They draw a page of which little is known towards 1: it keeps ``e / (e + 5)`` of what its cites say,
+half of it at five expected cites. If cites are a Poisson count, chance alone moves the ratio of an
+ordinary page by ``sqrt(e) / (e + 5)`` (one standard deviation), which is at most
+``1 / (2 * sqrt(5))``, or 0.22, however much or little the page was offered.
+"""
+
+_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Ints: TypeAlias = npt.NDArray[np.int64]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def canonical_question(text: str) -> str:
+    """Return a question's text by which repeats are told: casefolded, runs of white space as one.
+
+    Examples
+    --------
+    >>> canonical_question("Who owns  Heron?") == canonical_question(" who owns heron?")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """One question as somebody asked it, and what became of the answer.
+
+    Attributes
+    ----------
+    question
+        Its text; not blank.
+    offered
+        Distinct keys of the pages that were shown, the first position first. May be empty.
+    cited
+        The offered pages that the reader used; distinct.
+    at
+        When it was asked; aware.
+    """
+
+    question: str
+    offered: tuple[Key, ...]
+    cited: tuple[Key, ...]
+    at: datetime
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise ValueError(f"question must be a text, got {self.question!r}")
+        for name, keys in (("offered", self.offered), ("cited", self.cited)):
+            if len(set(keys)) != len(keys):
+                raise ValueError(f"{name} must be distinct pages, got {keys!r}")
+        strangers = [key for key in self.cited if key not in self.offered]
+        if strangers:
+            raise ValueError(f"cited must be offered pages, got {strangers[0]!r}")
+        if self.at.tzinfo is None:
+            raise ValueError(f"at must be a time with a time zone, got {self.at.isoformat()}")
+
+
+@dataclass(frozen=True)
+class UsageLog:
+    """Interactions by time; those of one instant stay in the order in which they were given."""
+
+    interactions: tuple[Interaction, ...] = ()
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.interactions, key=lambda interaction: interaction.at))
+        object.__setattr__(self, "interactions", ordered)
+
+    def __len__(self) -> int:
+        return len(self.interactions)
+
+    def first(self, n: int) -> UsageLog:
+        """Return the log of the ``n`` earliest interactions.
+
+        Raises
+        ------
+        ValueError
+            Unless ``n`` is a count from 0 to the length of the log.
+        """
+        return UsageLog(self.interactions[: _count(n, len(self))])
+
+    @cached_property
+    def questions(self) -> frozenset[str]:
+        """Canonical texts of all questions, to keep them apart from those that judge the prior."""
+        return frozenset(canonical_question(each.question) for each in self.interactions)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the content, independent of file format and time zone."""
+        rows = [
+            (each.question, each.offered, each.cited, (each.at - _EPOCH) // _MICROSECOND)
+            for each in self.interactions
+        ]
+        text = json.dumps(rows, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def _offers(self) -> _Offers:
+        return _Offers.of(self.interactions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offers:
+    """Every page that was offered, one after another in the order of the log.
+
+    Attributes
+    ----------
+    keys
+        Pages in the order of their first offer.
+    start : shape (n_interactions + 1,)
+        Where each interaction's offers begin.
+    interaction, page, position : shape (n_offers,)
+        Whose offer it is, of which of ``keys``, and where it stood, from 0.
+    cited : shape (n_offers,)
+    """
+
+    keys: tuple[Key, ...]
+    start: _Ints
+    interaction: _Ints
+    page: _Ints
+    position: _Ints
+    cited: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, interactions: Sequence[Interaction]) -> _Offers:
+        numbers: dict[Key, int] = {}
+        page = [numbers.setdefault(key, len(numbers)) for i in interactions for key in i.offered]
+        cited = [key in i.cited for i in interactions for key in i.offered]
+        lengths = np.array([len(i.offered) for i in interactions], np.int64)
+        start = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        interaction = np.repeat(np.arange(len(interactions)), lengths)
+        return cls(
+            keys=tuple(numbers),
+            start=start,
+            interaction=interaction,
+            page=np.array(page, np.int64),
+            position=np.arange(len(page)) - start[interaction],
+            cited=np.array(cited, np.bool_),
+        )
+
+
+def factors(
+    log: UsageLog,
+    *,
+    as_of: datetime,
+    strength: float,
+    cap: float,
+    half_life_days: float,
+    n: int | None = None,
+) -> dict[Key, float]:
+    """Learn the multiplier of every page that was ever offered: its cites over those expected.
+
+    A page high up is cited more because it is seen more. So a page's cites are compared with what
+    its positions alone let expect. An interaction weighs ``w = 2 ** -(age / half_life)``; position
+    ``i`` has the rate ``g_i``, weighted cites there over weighted offers there; and a page has::
+
+        observed  c = sum of w over its cites
+        expected  e = sum of w * g_i over its offers
+        factor      = min(cap, max(1 / cap, ((c + m) / (e + m)) ** strength))
+
+    with ``m = PSEUDO_CITES``. Every sum is rounded once, so the order of the interactions changes
+    no bit. With a half-life, a page that is no longer offered drifts back to 1. ``g_i`` is not the
+    chance of being looked at: where good pages stand high it also holds their worth, and they gain
+    less than they deserve (Chapelle and Zhang).
+
+    Parameters
+    ----------
+    log
+        What was offered and cited.
+    as_of
+        The instant from which ages count; aware. A later interaction weighs 1.
+    strength : finite, at least 0
+        Exponent; 0 is off.
+    cap : finite, at least 1
+        Largest factor; the smallest is ``1 / cap``. 1 is off.
+    half_life_days : finite, at least 0
+        Age at which an interaction weighs a half; 0 is off: all weigh 1.
+    n : count
+        Learn from the ``n`` earliest interactions alone; from all if not given.
+
+    Returns
+    -------
+    dict
+        Page to factor. Pages that were never offered are absent and count as 1. Exactly 1.0 for
+        all if ``strength`` is 0, ``cap`` is 1, or nothing was cited; empty for an empty log.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its domain, or ``as_of`` has no time zone.
+
+    References
+    ----------
+    Zhang, Jones, "Comparing click logs and editorial labels for training query rewriting", workshop
+    Query Log Analysis at WWW 2007 (clicks over expected clicks). Chapelle, Zhang, "A dynamic
+    Bayesian network click model for web search ranking", WWW 2009, section 2.1 (its bias).
+
+    Examples
+    --------
+    >>> noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    >>> log = UsageLog((Interaction("q", ("a", "b"), ("a",), noon),
+    ...                 Interaction("r", ("b", "a"), ("a",), noon)))
+    >>> found = factors(log, as_of=noon, strength=1.0, cap=2.0, half_life_days=0.0)
+    >>> found == {"a": (2 + 5) / (1 + 5), "b": (0 + 5) / (1 + 5)}
+    True
+    """
+    _check_number("strength", strength, 0)
+    _check_number("cap", cap, 1)
+    _check_number("half_life_days", half_life_days, 0)
+    if as_of.tzinfo is None:
+        raise ValueError(f"as_of must be a time with a time zone, got {as_of.isoformat()}")
+    n = len(log) if n is None else _count(n, len(log))
+    ages = [(as_of - interaction.at) / _DAY for interaction in log.interactions[:n]]
+    weights = np.array([decay_factor(age, half_life_days) for age in ages], np.float64)
+    offers = log._offers
+    some = slice(int(offers.start[n]))
+    page, position, cited = offers.page[some], offers.position[some], offers.cited[some]
+    weight = weights[offers.interaction[some]]
+    rate = np.array(
+        [
+            cites / offered if offered > 0 else 0.0
+            for cites, offered in zip(
+                _sums(position[cited], weight[cited], _size(position)),
+                _sums(position, weight, _size(position)),
+                strict=True,
+            )
+        ]
+    )
+    observed = _sums(page[cited], weight[cited], _size(page))
+    expected = _sums(page, weight * rate[position], _size(page))
+    return {
+        key: _bounded((c + PSEUDO_CITES) / (e + PSEUDO_CITES), strength, cap)
+        for key, c, e in zip(offers.keys, observed, expected, strict=False)
+    }
+
+
+def _size(group: _Ints) -> int:
+    """Return how many groups there are; they are numbered from 0 without gaps."""
+    return int(group.max()) + 1 if len(group) else 0
+
+
+def _sums(group: _Ints, values: _Floats, n_groups: int) -> list[float]:
+    """Return the sum of each group, rounded once, so that no order of the values changes it."""
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(n_groups + 1))
+    ordered = values[order].tolist()
+    return [math.fsum(ordered[start:end]) for start, end in pairwise(bounds.tolist())]
+
+
+def _bounded(ratio: float, strength: float, cap: float) -> float:
+    try:
+        power: float = ratio**strength
+    except OverflowError:
+        power = math.inf
+    return min(cap, max(1 / cap, power))
+
+
+def _check_number(name: str, value: float, least: int) -> None:
+    if not (math.isfinite(value) and value >= least):
+        raise ValueError(f"{name} must be a finite number of at least {least}, got {value!r}")
+
+
+def _count(n: int, most: int) -> int:
+    if not 0 <= n <= most:
+        raise ValueError(f"n must be a count from 0 to {most}, got {n}")
+    return n
+
+
+class Usefulness:
+    """What named usage logs say of pages; ``pools.Pool.usefulness``.
+
+    Parameters
+    ----------
+    logs
+        By name, at least one. The first is used where settings name none.
+    as_of
+        The instant from which the ages of interactions count.
+    """
+
+    def __init__(self, logs: Mapping[str, UsageLog], as_of: datetime) -> None:
+        self.logs, self.as_of = dict(logs), as_of
+        self._known: dict[Prior, Mapping[Key, float]] = {}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the logs. JSON values only."""
+        return {
+            "as_of": self.as_of.isoformat(),
+            "logs": {name: len(log) for name, log in self.logs.items()},
+        }
+
+    def log(self, name: str | None) -> UsageLog:
+        """Return a log by its name.
+
+        Raises
+        ------
+        ValueError
+            If there is none of that name.
+        """
+        if name in self.logs:
+            return self.logs[name]
+        if name not in (None, "first"):
+            raise ValueError(f"there is no usage log {name!r}, only {', '.join(self.logs)}")
+        return next(iter(self.logs.values()))
+
+    def factors(self, prior: Prior) -> Mapping[Key, float]:
+        """Return the multiplier of each page that was ever offered.
+
+        Raises
+        ------
+        ValueError
+            If there is no such log, or it has fewer interactions than are asked for.
+        """
+        if prior not in self._known:
+            self._known[prior] = factors(
+                self.log(prior.log),
+                as_of=self.as_of,
+                strength=prior.strength,
+                cap=prior.cap,
+                half_life_days=prior.half_life_days,
+                n=prior.interactions,
+            )
+        return self._known[prior]
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """How simulated readers behave.
+
+    Attributes
+    ----------
+    seed
+        Seeds generators local to one simulation.
+    position_bias : finite, at least 0
+        A reader looks at position ``i`` with the probability ``i ** -position_bias``.
+    wrong : from 0 to 1
+        Chance that a page that was looked at is cited although it does not answer, or is not
+        cited although it does.
+    per_day : count, at least 1
+        Questions a day, evenly spaced.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its domain.
+    """
+
+    seed: int = 0
+    position_bias: float = 1.0
+    wrong: float = 0.1
+    per_day: int = 50
+
+    def __post_init__(self) -> None:
+        _check_number("position_bias", self.position_bias, 0)
+        if not 0 <= self.wrong <= 1:
+            raise ValueError(f"wrong must be a number from 0 to 1, got {self.wrong!r}")
+        if self.per_day < 1:
+            raise ValueError(f"per_day must be an integer of at least 1, got {self.per_day!r}")
+
+
+def simulate(
+    offer: Callable[[Mapping[Key, float]], Mapping[QueryId, Sequence[Key]]],
+    relevant: Mapping[QueryId, Collection[Key]],
+    texts: Mapping[QueryId, str],
+    *,
+    n: int,
+    start: datetime,
+    end: datetime | None = None,
+    readers: Readers,
+    rounds: int = 4,
+    learn: Callable[[UsageLog], Mapping[Key, float]] | None = None,
+) -> UsageLog:
+    """Let readers ask and cite, and return the log that they leave.
+
+    Every question is drawn alike. Interaction ``i`` takes place ``i / per_day`` days after
+    ``start``, so a longer log begins with the shorter one (without ``learn``). Which questions are
+    asked depends on the seed alone; so do looks and slips where all answers are equally long.
+
+    Parameters
+    ----------
+    offer
+        Called with factors; returns the pages shown for every question of ``texts``, distinct and
+        best first.
+    relevant
+        The pages that answer each question of ``texts``.
+    texts
+        Question to its text.
+    n : count
+        Interactions.
+    start, end
+        When the first takes place, and when the last may at the latest; aware.
+    readers
+        Their habits and the seed.
+    rounds : count
+        How often ``learn`` is called: after ``n / 2 ** rounds`` interactions, then each time the
+        log has doubled, last at ``n / 2``. Where ``n`` is too small, less often.
+    learn
+        Makes factors of the log so far. From then on, answers are ranked with them, and the prior
+        feeds on what it caused itself. Without it, ``offer`` is called once, with no factors.
+
+    Returns
+    -------
+    UsageLog
+        ``n`` interactions, in which cited pages stand as they were offered.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its domain, a time has no time zone, the last interaction would be
+        after ``end``, or a question has no pages in ``relevant`` or in what ``offer`` returns.
+    """
+    _check_simulation(texts, n=n, start=start, end=end, readers=readers, rounds=rounds)
+    questions = tuple(texts)
+    _check_complete("relevant", relevant, questions)
+    # Python promises that random() repeats in every later version; numpy does not.
+    choice = random.Random(f"questions {readers.seed}")
+    reading = random.Random(f"reading {readers.seed}")
+    doublings = set() if learn is None else {n >> halvings for halvings in range(1, rounds + 1)}
+    shown = _answers(offer, {}, questions)
+    found: list[Interaction] = []
+    for place in range(n):
+        if learn is not None and place > 0 and place in doublings:
+            shown = _answers(offer, learn(UsageLog(tuple(found))), questions)
+        question = questions[int(choice.random() * len(questions))]
+        cited = _read(shown[question], relevant[question], readers, reading)
+        at = start + _DAY * place / readers.per_day
+        found.append(Interaction(texts[question], shown[question], cited, at))
+    return UsageLog(tuple(found))
+
+
+def _check_simulation(
+    texts: Mapping[QueryId, str],
+    *,
+    n: int,
+    start: datetime,
+    end: datetime | None,
+    readers: Readers,
+    rounds: int,
+) -> None:
+    for name, count in (("n", n), ("rounds", rounds)):
+        if count < 0:
+            raise ValueError(f"{name} must be an integer of at least 0, got {count!r}")
+    if n > 0 and not texts:
+        raise ValueError("texts must be at least one question, got none")
+    for name, instant in (("start", start), ("end", end)):
+        if instant is not None and instant.tzinfo is None:
+            raise ValueError(f"{name} must be a time with a time zone, got {instant.isoformat()}")
+    if end is not None and n > 0 and start + _DAY * (n - 1) / readers.per_day > end:
+        fits = max(0, (end - start) * readers.per_day // _DAY + 1)
+        raise ValueError(
+            f"n must be at most {fits} at {readers.per_day} a day from {start.isoformat()} "
+            f"to {end.isoformat()}, got {n}"
+        )
+
+
+def _check_complete(
+    name: str, given: Mapping[QueryId, Any], questions: Collection[QueryId]
+) -> None:
+    missing = [question for question in questions if question not in given]
+    if missing:
+        raise ValueError(f"{name} must be given for every question, got none for {missing[0]!r}")
+
+
+def _answers(
+    offer: Callable[[Mapping[Key, float]], Mapping[QueryId, Sequence[Key]]],
+    learned: Mapping[Key, float],
+    questions: Collection[QueryId],
+) -> dict[QueryId, tuple[Key, ...]]:
+    shown = offer(learned)
+    _check_complete("offered pages", shown, questions)
+    return {question: tuple(shown[question]) for question in questions}
+
+
+def _read(
+    offered: Sequence[Key], answering: Collection[Key], readers: Readers, reading: random.Random
+) -> tuple[Key, ...]:
+    """Return what one reader cites. Two numbers are drawn per position, whatever becomes of it."""
+    cited: list[Key] = []
+    for position, key in enumerate(offered, start=1):
+        looks = reading.random() < position**-readers.position_bias
+        slips = reading.random() < readers.wrong
+        if looks and (key in answering) != slips:
+            cited.append(key)
+    return tuple(cited)
