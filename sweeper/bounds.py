@@ -274,7 +274,8 @@ def labels_table(results: Results, pool: JudgingPool) -> Table:
 
 
 def _same_shape(one: Settings, other: Settings) -> bool:
-    return (one.limit, one.origin, one.weights) == (other.limit, other.origin, other.weights)
+    names = ("limit", "origin", "weights", "routing", "usage")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _ceilings(metric: Metric, results: Results, pool: JudgingPool) -> list[float] | None:

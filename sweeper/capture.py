@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
-from sweeper.engines.base import Engine, PartlyShown
+from sweeper.engines.base import Engine, Evidenced, PartlyShown
 from sweeper.errors import EngineError, InputError
-from sweeper.golden import GoldenSet, Query
+from sweeper.golden import GoldenSet, Query, QueryId
+from sweeper.knobs import TRIPLES
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.store import Journal
 
@@ -51,8 +52,9 @@ def capture(
     -------
     Pool
         Its provenance has ``engine`` (what the engine says of itself), ``fingerprint``, ``as_of``
-        (``None`` if the engine has none), ``golden`` (the digest of the set), and
-        ``live_questions``, with reasons, where the engine does not show all candidates of some.
+        (``None`` if the engine has none), ``golden`` (the digest of the set), ``live_questions``,
+        with reasons, where the engine does not show all candidates of some, and ``evidence`` where
+        typed facts led to some.
 
     Raises
     ------
@@ -100,8 +102,19 @@ def capture(
             "as_of": provenance.get("as_of"),
             "golden": golden.digest,
             **({"live_questions": incomplete} if incomplete else {}),
+            **({"evidence": _evidence(engine, golden)} if _has_facts(engine) else {}),
         },
     )
+
+
+def _has_facts(engine: Engine) -> TypeGuard[Evidenced]:
+    return isinstance(engine, Evidenced) and TRIPLES in engine.channels
+
+
+def _evidence(engine: Evidenced, golden: GoldenSet) -> dict[QueryId, Any]:
+    """Return the facts behind these questions; the engine may have been asked others before."""
+    known = engine.evidence
+    return {name: known[name] for name in golden.query_ids if name in known}
 
 
 def _record(answer: QueryCandidates, reason: str | None) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import CAPTURE_PREFIX, Settings, Value
+from sweeper.knobs import CAPTURE_PREFIX, Settings, Value, knob_name
 from sweeper.metrics import Metric, parse_metrics
+from sweeper.runs import Judgments
 from sweeper.spaces import SearchSpace
 
 __all__ = ["MAX_TRIALS", "Config", "load_config"]
@@ -113,6 +114,12 @@ class Config:
         return path
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """Question classes that some knob names, in the order of the config."""
+        names = (name for name, _ in named_knobs(self.file) if name.startswith("routing."))
+        return tuple(dict.fromkeys(name.split(".")[1] for name in names))
+
+    @property
     def golden(self) -> GoldenBlock:
         source = self.file.golden
         return GoldenBlock(path=source) if isinstance(source, str) else source
@@ -127,7 +134,7 @@ class Config:
     def table_knob(self) -> str | None:
         """The knob whose values the printed table lists."""
         if self.file.table.knob is not None:
-            return self.file.table.knob
+            return knob_name(self.file.table.knob)
         listed = [name for name in self.space.knobs if name in self.space.choices]
         if "recency_half_life_days" in listed:
             return "recency_half_life_days"
@@ -204,8 +211,8 @@ class Config:
         """
         problems = Located(self.path, self.document, self.overridden)
         for name, location in named_knobs(self.file):
-            channel = name.removeprefix("weights.")
-            if channel != name and channel not in channels:
+            _, of_weights, channel = name.rpartition("weights.")
+            if of_weights and channel not in channels and not name.startswith(CAPTURE_PREFIX):
                 hint = did_you_mean(channel, channels)
                 problems.at(location, f'the engine has no channel "{channel}". {hint}')
         problems.raise_if_any()
@@ -316,7 +323,7 @@ def _interpret(path: Path, document: YamlDocument, file: ConfigFile, problems: L
         _check_address(plot.y, ("plots", number, "y"), problems)
     for number, address in enumerate(file.table.columns):
         _check_address(address, ("table", "columns", number), problems)
-    if file.table.knob is not None and file.table.knob not in space.knobs:
+    if file.table.knob is not None and knob_name(file.table.knob) not in space.knobs:
         known = did_you_mean(file.table.knob, space.knobs) if space.knobs else "The space is empty."
         problems.at(("table", "knob"), f"must be a knob of the space. {known}")
     as_of = None
@@ -382,11 +389,8 @@ def _too_many(size: int, space: SearchSpace) -> str:
 
 def _is_defined(group: str, metric: Metric, golden: GoldenSet) -> bool:
     """Return whether a question of a slice has a value of a metric, whatever the setting."""
-    return any(
-        metric.defined_on in {"all", "answerable" if query.answerable else "unanswerable"}
-        for query in golden.queries
-        if group in {query.slice, OVERALL}
-    )
+    mine = tuple(query for query in golden.queries if group in {query.slice, OVERALL})
+    return len(metric.queries(Judgments(GoldenSet(mine)))) > 0
 
 
 def _check_address(address: str, location: Location, problems: Located) -> None:

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from sweeper.constraints import Direction
 from sweeper.engine_blocks import Block, EngineBlock, GoldenBlock
 from sweeper.golden import OVERALL
 
-__all__ = ["ConfigFile", "PlotBlock", "SamplerBlock", "Scalar", "TableBlock"]
+__all__ = [
+    "ClassesBlock",
+    "ConfigFile",
+    "PlotBlock",
+    "ReadersBlock",
+    "SamplerBlock",
+    "Scalar",
+    "TableBlock",
+    "UsageBlock",
+]
 
 Scalar = str | bool | int | float | None  # with bool, or true would be read as 1
+
+
+NAME = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 
 
 class SamplerBlock(Block):
@@ -48,6 +60,54 @@ class SamplerBlock(Block):
     )
 
 
+class ReadersBlock(Block):
+    """Simulated readers, to measure a usefulness prior before there is a log."""
+
+    questions: str | GoldenBlock = Field(
+        description="What they ask, and the pages that answer it: a golden set of its own."
+    )
+    interactions: int = Field(ge=0, le=1_000_000, description="How many questions they ask.")
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seeds every draw.")
+    position_bias: float = Field(
+        default=1.0, ge=0, le=10, description="Position i is looked at with probability i ** -bias."
+    )
+    wrong: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Chance that a page that was looked at is judged wrongly.",
+    )
+    per_day: int = Field(default=50, ge=1, le=100_000, description="Interactions a day.")
+    offered: int = Field(default=8, ge=1, le=100, description="Pages shown for a question.")
+    feedback: bool = Field(
+        default=False,
+        description="Whether pages are offered in the order of the prior learned so far, so that "
+        "it feeds on its own mistakes.",
+    )
+
+
+class UsageBlock(Block):
+    """One usage log: a file, or simulated readers."""
+
+    path: str | None = Field(default=None, description="JSON lines, relative to the config.")
+    simulate: ReadersBlock | None = Field(default=None, description="Simulated readers.")
+
+    @model_validator(mode="after")
+    def _check_source(self) -> UsageBlock:
+        if (self.path is None) == (self.simulate is None):
+            raise ValueError("give either a path, or simulate.")
+        return self
+
+
+class ClassesBlock(Block):
+    """A function of the user's own that names a question's class."""
+
+    call: str = Field(description="`module:function`, which takes a question's text.")
+    path: str | None = Field(
+        default=None, description="Folder of the module, relative to the config."
+    )
+
+
 class PlotBlock(Block):
     """One trade-off plot."""
 
@@ -66,9 +126,6 @@ class TableBlock(Block):
     )
 
 
-NAME = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
-
-
 def _default_objectives() -> dict[str, Direction]:
     return {f"{OVERALL}.mrr": "maximize"}
 
@@ -79,6 +136,16 @@ class ConfigFile(Block):
     name: NAME = Field(description="Names the folder under `results/`; letters, digits, `.-_`.")
     golden: str | GoldenBlock = Field(description="Golden set, relative to the config.")
     engine: EngineBlock = Field(description="What answers the queries.")
+    classes: Literal["rules", "golden"] | ClassesBlock | None = Field(
+        default=None,
+        description="How questions get their classes: by sweeper's `rules`, from the `golden` "
+        "rows, or by a function. Without it, by rules where a knob names a class.",
+    )
+    usage: dict[NAME, UsageBlock] = Field(
+        default_factory=dict,
+        description="Usage logs that the usefulness prior learns from, by name; `prior.log` "
+        "chooses one, by default the first.",
+    )
     as_of: str | None = Field(
         default=None,
         description="Instant from which ages are measured (ISO 8601; naive is UTC). Without it, "
@@ -100,7 +167,7 @@ class ConfigFile(Block):
     arms: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
         description="Named settings to try besides the space: name to the knobs that differ from "
-        "today's.",
+        "today's, or from those of the arm above that `from` names.",
     )
     sampler: SamplerBlock = Field(default_factory=SamplerBlock, description="How to choose trials.")
     metrics: list[str] = Field(

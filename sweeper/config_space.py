@@ -22,12 +22,13 @@ from sweeper.config_captures import read_captured, todays_value
 from sweeper.config_file import ConfigFile
 from sweeper.config_problems import Located, Location
 from sweeper.errors import did_you_mean
-from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Settings, Value, knob, knob_name
 from sweeper.spaces import Condition, SearchSpace, Span, significant
 
-__all__ = ["named_knobs", "read_arms", "read_current", "read_space"]
+__all__ = ["arm_base", "named_knobs", "read_arms", "read_current", "read_space"]
 
 _SPAN_KEYS = ("low", "high", "step", "n", "log", "also", "values", "when")
+_FROM = "from"
 _MOST_VALUES = 1_000_000
 _NUMBER_OR_ID = re.compile(r"\d+|[0-9a-f]{12}")
 _CONDITION = re.compile(r"\s*(>=|<=|==|!=|>|<)?\s*(\S+)\s*")
@@ -59,24 +60,44 @@ def read_current(file: ConfigFile, problems: Located) -> Settings:
 def read_arms(
     file: ConfigFile, current: Settings, problems: Located
 ) -> tuple[tuple[str, Settings], ...]:
-    """Return named settings: today's with some knobs changed."""
-    found = []
+    """Return named settings: today's, or those of the arm that ``from`` names, changed."""
+    found: dict[str, Settings] = {}
     for arm, block in file.arms.items():
         if not arm.strip() or arm in {"today", "current"} or _NUMBER_OR_ID.fullmatch(arm):
             problems.at(
                 ("arms", arm),
                 "needs a name of its own: no number, no trial id, not today, not current.",
             )
+        base, base_name = current, arm_base(block)
+        if base_name is not None and (not isinstance(base_name, str) or base_name not in found):
+            above = list(found) or ["none yet"]
+            problems.at(
+                ("arms", arm, "from"),
+                f"no arm above is called {base_name!r}. {did_you_mean(str(base_name), above)}",
+            )
+        elif base_name is not None:
+            base = found[base_name]
         values: dict[str, Value] = {}
-        for name, raw, location in _flat(block, ("arms", arm)):
+        for name, raw, location in _arm_knobs(arm, block):
             if name.startswith(CAPTURE_PREFIX):
                 read_captured(file, name, raw, location, values, problems)
             elif isinstance(raw, list | dict):
                 problems.at(location, "must be one value: an arm is one setting.")
             else:
                 _read_knob(name, raw, location, values, problems)
-        found.append((arm, current.with_values(values)))
-    return tuple(found)
+        found[arm] = base.with_values(values)
+    return tuple(found.items())
+
+
+def arm_base(block: Mapping[str, Any]) -> str | None:
+    """Return the name of the arm that an arm is built on; ``None`` is today's settings."""
+    name: str | None = block.get(_FROM)  # another type is a problem that read_arms names
+    return name
+
+
+def _arm_knobs(arm: str, block: Mapping[str, Any]) -> list[tuple[str, Any, Location]]:
+    knobs = {name: raw for name, raw in block.items() if name != _FROM}
+    return _flat(knobs, ("arms", arm))
 
 
 def read_space(file: ConfigFile, current: Settings, problems: Located) -> SearchSpace:
@@ -96,7 +117,7 @@ def read_space(file: ConfigFile, current: Settings, problems: Located) -> Search
 def named_knobs(file: ConfigFile) -> list[tuple[str, Location]]:
     """Return every knob that a config names, and where."""
     blocks = [_flat(file.current, ("current",)), _flat(file.space, ("space",))]
-    blocks += [_flat(block, ("arms", name)) for name, block in file.arms.items()]
+    blocks += [_arm_knobs(name, block) for name, block in file.arms.items()]
     return [(name, location) for block in blocks for name, _, location in block]
 
 
@@ -279,19 +300,19 @@ class _SpaceReader:
             )
             return
         found = []
-        for other, text in raw.items():
-            place = (*location, str(other))
+        for written, text in raw.items():
+            place, other = (*location, str(written)), knob_name(str(written))
             match = _CONDITION.fullmatch(str(text))
-            if not _is_knob(str(other)):
-                self._problems.at(place, f"unknown knob. {did_you_mean(str(other), KNOBS)}")
-            elif str(other) == name:
+            if not _is_knob(other):
+                self._problems.at(place, f"unknown knob. {did_you_mean(other, KNOBS)}")
+            elif other == name:
                 self._problems.at(place, "a knob cannot depend on itself.")
             elif match is None:
                 self._problems.at(place, f'must be such as "> 0" or "!= none", got {text!r}.')
             else:
                 holder: dict[str, Value] = {}
-                if _read_knob(str(other), match[2], place, holder, self._problems):
-                    condition = Condition(str(other), match[1] or "==", holder[str(other)])
+                if _read_knob(other, match[2], place, holder, self._problems):
+                    condition = Condition(other, match[1] or "==", holder[other])
                     found.append(condition)
                     self._condition_places.append((condition, place))
         self.when[name] = tuple(found)
@@ -344,13 +365,13 @@ def _flat(block: Mapping[str, Any], location: Location) -> list[tuple[str, Any, 
         here = (*location, name)
         # A mapping below a knob describes its values; below anything else it holds knobs.
         nested = isinstance(raw, dict) and not _is_span(raw) and name not in KNOBS
-        if name == "engine" and nested:
-            found += _leaves("engine", raw, here)
+        if name in {"engine", "routing"} and nested:
+            found += _leaves(str(name), raw, here)
         elif nested and not str(name).startswith(CAPTURE_PREFIX):
             found += [(f"{name}.{key}", value, (*here, key)) for key, value in raw.items()]
         else:
             found.append((str(name), raw, here))
-    return found
+    return [(knob_name(name), raw, here) for name, raw, here in found]
 
 
 def _leaves(

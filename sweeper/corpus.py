@@ -32,6 +32,7 @@ __all__ = [
     "chunk",
     "cut_section",
     "headings",
+    "may_see",
     "parse_instant",
     "tags_match",
 ]
@@ -47,7 +48,9 @@ _SECONDS_PER_DAY = 86_400.0
 class Entry:
     """One document or memory as the corpus file has it.
 
-    At most one of ``updated_at`` (text as written) and ``age_days`` is set.
+    At most one of ``updated_at`` (text as written) and ``age_days`` is set. ``principals`` are the
+    names of users and groups who may see it (:func:`may_see`): ``None`` is everybody, an empty
+    tuple nobody.
     """
 
     entry_id: Key
@@ -58,6 +61,7 @@ class Entry:
     age_days: float | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
+    principals: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,11 @@ class Corpus:
         return frozenset(entry.entry_id for entry in self.entries)
 
     @property
+    def restricted(self) -> dict[Key, Entry]:
+        """The entries that not everybody may see, by id, in file order."""
+        return {e.entry_id: e for e in self.entries if e.principals is not None}
+
+    @property
     def digest(self) -> str:
         """SHA-256 over the content, independent of file format and spelling."""
         rows = [
@@ -91,6 +100,8 @@ class Corpus:
                 e.age_days,
                 sorted(e.tags.items()),
                 e.path,
+                # Only where they are given: what was captured before there were any stays valid.
+                *(() if e.principals is None else (sorted(set(e.principals)),)),
             )
             for e in self.entries
         ]
@@ -297,6 +308,22 @@ def _unix_time(text: str) -> datetime:
     if seconds >= 1e11:  # milliseconds: 1e11 seconds is the year 5138
         seconds /= 1000.0
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def may_see(entry: Entry, user: str | None) -> bool:
+    """Return whether a question that is asked as ``user`` may find an entry.
+
+    The one rule of access; every engine that is given a corpus follows it. An entry without
+    principals is public. Any other is seen by those whom it names and by nobody else, so a question
+    without a user (``None``) finds public entries alone. Names are compared as they are written.
+
+    Examples
+    --------
+    >>> secret = Entry("salaries", "...", "document", principals=("ada", "board"))
+    >>> may_see(secret, "ada"), may_see(secret, "bo"), may_see(secret, None)
+    (True, False, False)
+    """
+    return entry.principals is None or (user is not None and user in entry.principals)
 
 
 def tags_match(entry: Entry, wanted: Mapping[str, str], stores: Sequence[Store] = STORES) -> bool:

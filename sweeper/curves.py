@@ -244,9 +244,8 @@ def _interval(interval: Interval, domain: Knob, value: Value) -> str:
         low, high = _integers(low, high)
     if low == high:
         return f"at {_number(low)} alone"
-    apart = domain.null or domain.zero or "0"
     text = f"from {_number(low)} to {_number(high)}"
-    return text + (f", and at {apart}" if interval.with_point else "")
+    return text + (f", and at {domain.apart}" if interval.with_point else "")
 
 
 def _flip(flip: Flip, domain: Knob) -> str:

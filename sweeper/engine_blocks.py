@@ -6,9 +6,16 @@ own block in ``engines``.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from sweeper.block import Block
 from sweeper.http_blocks import HttpBlock, SoatBlock
@@ -34,6 +41,7 @@ __all__ = [
     "SoatBlock",
     "SourceBlock",
     "StoreBlock",
+    "TriplesBlock",
 ]
 
 
@@ -133,6 +141,31 @@ class ChunkingBlock(Block):
         return overlap
 
 
+def _as_path(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+class TriplesBlock(Block):
+    """Typed facts, a third channel: pages reached from the entities that a question names."""
+
+    path: str | None = Field(
+        default=None, description="JSON file of triples, relative to the config."
+    )
+    extract: bool = Field(
+        default=False, description="Also take the triples that five plain rules find in the pages."
+    )
+    hops: int = Field(default=2, ge=1, le=4, description="How far a walk goes.")
+
+    @model_validator(mode="after")
+    def _check_source(self) -> TriplesBlock:
+        if self.path is None and not self.extract:
+            raise ValueError("give a path, or `extract: true`.")
+        return self
+
+
+Triples = Annotated[TriplesBlock, BeforeValidator(_as_path)]
+
+
 class EmbeddedBlock(Block):
     """The in-process engine: SQLite FTS5 and exact cosine."""
 
@@ -144,6 +177,9 @@ class EmbeddedBlock(Block):
     lexical: LexicalBlock = Field(default_factory=LexicalBlock, description="Lexical channel.")
     chunking: ChunkingBlock = Field(
         default_factory=ChunkingBlock, description="How documents are cut."
+    )
+    triples: Triples | None = Field(
+        default=None, description="Typed facts for the `triples` channel: a file, or a block."
     )
 
 
@@ -179,6 +215,11 @@ class StoreBlock(Block):
     )
     path: str | None = Field(
         default=None, description="Column that a question's `path` is a prefix of."
+    )
+    principals: str | None = Field(
+        default=None,
+        description="Column of type `text[]`: the users and groups who may see a row. NULL is "
+        "everybody, `{}` nobody. A question's `user` needs it.",
     )
     where: dict[str, str | int] = Field(
         default_factory=dict,

@@ -1,21 +1,27 @@
-"""Why a row stands where it stands, and what would bring the expected one to the front."""
+"""Why a row stands where it stands, and what would bring the expected one to the front.
+
+A routed question is explained under the weights and the budget of its class, and a row that the
+triples channel found comes with the facts that led to it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sweeper.exact import Curve, exact_curve
-from sweeper.golden import GoldenSet, Key, Query
-from sweeper.knobs import Settings, Value
+from sweeper.golden import GoldenSet, ItemId, Key, Query
+from sweeper.graph import Evidence
+from sweeper.knobs import TRIPLES, Settings, Value
 from sweeper.metrics import parse_metric
-from sweeper.pools import VECTOR
-from sweeper.ranking import RankedRow, rank
+from sweeper.pools import VECTOR, Pool
+from sweeper.ranking import RankedRow, rank_captured
 from sweeper.replay import Replay
 from sweeper.staircase import ABSENT
+from sweeper.triples import Triple
 
 __all__ = ["Explanation", "Missing", "Remedy", "explain"]
 
@@ -27,7 +33,8 @@ class Remedy:
     Attributes
     ----------
     knob
-        Name of the knob.
+        Name of the knob, where the question's value is set: ``routing.lookup.weights.vector`` if
+        its class has a weight of its own, else ``weights.vector``.
     position
         The best first position of an expected key along the knob.
     low, high
@@ -66,13 +73,46 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One question under one settings."""
+    """One question under one settings.
+
+    Attributes
+    ----------
+    query
+        With the class by which it is routed, if it is.
+    settings
+        Those of all questions; ``own`` has what holds for this one.
+    rows
+        What is returned, best first.
+    missing
+        Expected keys that are not returned.
+    remedies
+        What single knobs can do for it, the best first.
+    untried
+        Weights that have no exact curve, because the safe weight of triples follows them; empty
+        where no remedy was looked for.
+    weights
+        Of each channel, in fusion order, as they hold for this question.
+    budget
+        That of its class; ``None`` if it has none.
+    evidence
+        The facts that led to each returned row that the triples channel found, the first reached
+        first. Empty for a row whose facts were not kept.
+    """
 
     query: Query
     settings: Settings
     rows: tuple[RankedRow, ...]
     missing: tuple[Missing, ...]
     remedies: tuple[Remedy, ...]
+    untried: tuple[str, ...]
+    weights: Mapping[str, float]
+    budget: int | None
+    evidence: Mapping[ItemId, tuple[Evidence, ...]]
+
+    @property
+    def own(self) -> Settings:
+        """The settings as they hold for this question: its class's weights, nothing routed."""
+        return self.settings.for_class(self.query.query_class)
 
     @property
     def first_position(self) -> int:
@@ -103,22 +143,36 @@ def explain(replay: Replay, query_id: str, settings: Settings) -> Explanation:
         raise KeyError(query_id)
     replay = replay.of(settings)
     pool = replay.pool
-    candidates = pool.candidates(pool.query_ids.index(query_id))
-    rows = rank(candidates, settings, channels=pool.channels)
-    every = rank(candidates, _uncut(settings), channels=pool.channels)
-    unfloored = rank(
-        candidates, _uncut(settings).with_values({"min_similarity": None}), channels=pool.channels
-    )
+    own = settings.for_class(query.query_class)
+    rows = rank_captured(pool, query, own)
+    every = rank_captured(pool, query, _uncut(own))
+    unfloored = rank_captured(pool, query, _uncut(own).with_values({"min_similarity": None}))
     returned = {row.key for row in rows}
     missing = tuple(
         _missing(key, every, unfloored) for key in query.expected if key not in returned
     )
     remedies: tuple[Remedy, ...] = ()
+    names, untried = _knobs(pool.channels, own)
     first = min((row.position for row in rows if row.key in query.expected), default=0)
     if query.answerable and first != 1:
         alone = Replay(pool, GoldenSet((query,)), compiled=False)
-        remedies = tuple(_remedies(alone, settings, first))
-    return Explanation(query, settings, tuple(rows), missing, remedies)
+        remedies = tuple(
+            replace(remedy, knob=_where_set(remedy.knob, query, settings))
+            for remedy in _remedies(alone, own, names, first)
+        )
+    else:
+        untried = ()
+    return Explanation(
+        query=query,
+        settings=settings,
+        rows=tuple(rows),
+        missing=missing,
+        remedies=remedies,
+        untried=tuple(_where_set(name, query, settings) for name in untried),
+        weights={channel: own.weight(channel) for channel in pool.channels},
+        budget=_budget(query, settings),
+        evidence=_evidence(pool, query, rows),
+    )
 
 
 def _uncut(settings: Settings) -> Settings:
@@ -134,9 +188,40 @@ def _missing(key: Key, every: Sequence[RankedRow], unfloored: Sequence[RankedRow
     return Missing(key, "not retrieved") if cosine is None else Missing(key, "floor", cosine=cosine)
 
 
-def _remedies(replay: Replay, settings: Settings, now: int) -> list[Remedy]:
+def _budget(query: Query, settings: Settings) -> int | None:
+    value = settings.routing.get(f"routing.{query.query_class}.budget") if query.route else None
+    return None if value is None else int(value)
+
+
+def _evidence(
+    pool: Pool, query: Query, rows: Sequence[RankedRow]
+) -> dict[ItemId, tuple[Evidence, ...]]:
+    told = pool.provenance.get("evidence", {}).get(query.query_id, ())
+    facts = {
+        found["item"]: tuple(
+            Evidence(Triple(*fact), int(hop), entity) for *fact, hop, entity in found["facts"]
+        )
+        for found in told
+    }
+    return {row.item_id: facts.get(row.item_id, ()) for row in rows if TRIPLES in row.ranks}
+
+
+def _where_set(name: str, query: Query, settings: Settings) -> str:
+    """Return the name under which a question's value of a knob is set."""
+    routed = f"routing.{query.query_class}.{name}"
+    return routed if query.route is not None and routed in settings.routing else name
+
+
+def _knobs(channels: Sequence[str], own: Settings) -> tuple[list[str], tuple[str, ...]]:
+    """Return the knobs that have exact curves, and the weights that have none."""
     names = ["recency_half_life_days", "min_similarity", "rrf_k"]
-    names += [f"weights.{channel}" for channel in replay.pool.channels]
+    if TRIPLES in channels and TRIPLES not in own.weights:  # its safe weight follows the others
+        others = tuple(f"weights.{channel}" for channel in channels if channel != TRIPLES)
+        return [*names, f"weights.{TRIPLES}"], others
+    return [*names, *(f"weights.{channel}" for channel in channels)], ()
+
+
+def _remedies(replay: Replay, settings: Settings, names: Sequence[str], now: int) -> list[Remedy]:
     metrics = [parse_metric("mrr")]
     found = []
     for name in names:
@@ -163,7 +248,7 @@ def _remedy(curve: Curve, replay: Replay, now: int) -> Remedy | None:
             return Remedy(name, reached, None, None, None, None, None)
     if best >= (now or ABSENT):
         return None
-    present = _place(curve, curve.settings.get(name))
+    present = _place(curve, _present(curve.settings, name))
     reaching = np.flatnonzero(position == best)
     gaps = [_gap(present, float(low[n]), float(high[n]), curve.knob.log_scale) for n in reaching]
     chosen = int(reaching[int(np.argmin(gaps))])
@@ -187,11 +272,7 @@ def _mover(
         inside = math.ceil(stretch[0])
     replay = replay.of(settings)
     pool, [query] = replay.pool, replay.golden.queries
-    rows = rank(
-        pool.candidates(pool.query_ids.index(query.query_id)),
-        settings.with_values({name: inside}),
-        channels=pool.channels,
-    )
+    rows = rank_captured(pool, query, settings.with_values({name: inside}))
     item = next(row.item_id for row in rows if row.key in query.expected)
     layout = replay.layout(settings.effective_depth)
     number = layout.item[layout.target_slot, 0]
@@ -201,6 +282,11 @@ def _mover(
     if len(others) != 1 or others[0] < 0:
         return item, None
     return item, pool.item_ids[layout.item[others[0], 0]]
+
+
+def _present(settings: Settings, name: str) -> Value:
+    """Return a knob's value on its axis: a safe weight stands where its number does."""
+    return settings.weight(TRIPLES) if name == f"weights.{TRIPLES}" else settings.get(name)
 
 
 def _place(curve: Curve, value: Value) -> float:

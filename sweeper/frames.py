@@ -17,7 +17,7 @@ import pandas as pd
 from sweeper.evaluate import Figures
 from sweeper.files import write_atomically
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import Value, knob
+from sweeper.knobs import UNSET, Value, knob
 from sweeper.metrics import Metric
 from sweeper.runs import Positions
 from sweeper.spaces import Trial
@@ -94,15 +94,27 @@ def _trials_table(
         "feasible": list(feasible),
     }
     for name in dict.fromkeys(name for t in trials for name in t.settings.as_dict()):
-        values = [t.settings.get(name) for t in trials]
-        if _dtype(name, values) == "str":
-            values = [None if value is None else knob(name).format(value) for value in values]
-        columns[f"param_{name}"] = pd.Series(values, dtype=_dtype(name, values))
+        values = [t.settings.given(name) for t in trials]
+        columns[f"param_{name}"] = _column(name, values)
     columns["duration_seconds"] = list(seconds)
     overall = figures.groups.index(OVERALL)
     for place, metric in enumerate(figures.metrics):
         columns[f"{OVERALL}.{metric}"] = figures.value[:, overall, place]
     return pd.DataFrame(columns)
+
+
+def _column(name: str, values: Sequence[Value]) -> pd.Series[Any]:
+    """Return a knob's values; null where it is not applied, or a class has none of its own."""
+    if not name.startswith(("routing.", "prior.")):
+        dtype = _dtype(name, values)
+        if dtype == "str":
+            values = [None if value is None else knob(name).format(value) for value in values]
+        return pd.Series(values, dtype=dtype)
+    if None in values:  # told apart from having none
+        values = [None if v == UNSET else knob(name).format(v) for v in values]
+        return pd.Series(values, dtype="str")
+    values = [None if value == UNSET else value for value in values]
+    return pd.Series(values, dtype=_dtype(name, values))
 
 
 def _dtype(name: str, values: Sequence[Value]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.config import Config
+from sweeper.config_space import arm_base
 from sweeper.errors import InputError
 from sweeper.opening import OpenSweep, spec_hash
 from sweeper.pools import Pool
@@ -62,7 +63,7 @@ def pool_facts(path: Path, pool: Pool) -> dict[str, Any]:
         "digest": pool.digest,
         "depth": pool.depth,
         "channels": list(pool.channels),
-        "provenance": dict(pool.provenance),
+        "provenance": {k: v for k, v in pool.provenance.items() if k != "evidence"},  # in the pool
     }
 
 
@@ -71,6 +72,7 @@ def shown(config: Config) -> dict[str, Any]:
     return {
         "table": {"knob": config.table_knob, "columns": list(config.table_columns)},
         "plots": [{"x": plot.x, "y": plot.y} for plot in config.plots],
+        "arms": {name: arm_base(block) for name, block in config.file.arms.items()},
     }
 
 
@@ -91,7 +93,7 @@ def changes(folder: Path, spec: dict[str, Any]) -> list[str]:
     if latest is None or status(latest) is None:
         return []
     before: Mapping[str, Any] = read_manifest(latest)["spec"]
-    inputs = ("golden", "corpus", "engine", "warm_start")
+    inputs = ("golden", "corpus", "usage", "engine", "warm_start")
     parts = [name for name in inputs if before.get(name) != spec.get(name)]
     old, new = before.get("config", {}), spec["config"]
     keys = dict.fromkeys([*new, *old])

@@ -9,12 +9,14 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from sweeper.capture import capture as ask
+from sweeper.classes import with_classes
 from sweeper.config import Config
 from sweeper.corpus import Corpus, parse_instant
 from sweeper.engines import open_engine
@@ -24,9 +26,10 @@ from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Settings, Value
 from sweeper.poolfile import read_pool, write_pool
-from sweeper.pools import Pool
+from sweeper.pools import Pool, Usefulness
 from sweeper.results import load
 from sweeper.store import Journal, journal_header, past_sweeps
+from sweeper.usage import Usage, read_usage_logs
 
 __all__ = [
     "Capture",
@@ -62,6 +65,7 @@ class Inputs:
     config: Config
     golden: GoldenSet
     corpus: Corpus | None
+    usage: Usage
 
     @property
     def corpus_digest(self) -> str | None:
@@ -146,8 +150,10 @@ class OpenSweep:
     def spec(self) -> dict[str, Any]:
         """What identifies the sweep; equal specs give equal tables."""
         warm = {} if self.warm_start is None else {"warm_start": self.warm_start}
+        digests = self.inputs.usage.digests
         return {
             **warm,
+            **({"usage": [[*item] for item in digests.items()]} if digests else {}),  # in order
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
             "corpus": self.inputs.corpus_digest,
@@ -191,7 +197,7 @@ class OpenSweep:
         path = self.pool_path(capture, owner=owner)
         if path.exists():
             with contextlib.suppress(InputError):
-                return read_pool(path), False
+                return replace(read_pool(path), usefulness=self.usefulness), False
         step = f"capture {capture.name}" if capture.name else "capture"
         with contextlib.ExitStack() as stack:
             kept = None
@@ -211,7 +217,13 @@ class OpenSweep:
             write_pool(path, pool)
             if kept is not None:
                 kept.remove()
-        return pool, True
+        return replace(pool, usefulness=self.usefulness), True
+
+    @cached_property
+    def usefulness(self) -> Usefulness | None:
+        """What past usage says of pages; simulated readers ask the engine as it runs today."""
+        as_of = parse_instant(str(self.engine.provenance.get("as_of"))) or datetime.now(UTC)
+        return self.inputs.usage.open(self.engine, as_of)
 
 
 @contextlib.contextmanager
@@ -315,9 +327,12 @@ def read_inputs(config: Config) -> Inputs:
         fields=config.golden.fields or None,
         topics=None if topics is None else config.resolve(topics),
         corpus_keys=None if corpus is None else corpus.keys,
+        restricted=None if corpus is None else corpus.restricted,
     )
+    golden = with_classes(config, golden)
     config.check_figures(golden)
-    return Inputs(config, golden, corpus)
+    keys = None if corpus is None else corpus.keys
+    return Inputs(config, golden, corpus, read_usage_logs(config, golden, keys))
 
 
 def spec_hash(content: Any) -> str:

@@ -15,14 +15,17 @@ from sweeper.config import Config
 from sweeper.evaluate import Evaluator, Figures
 from sweeper.fanout import Done
 from sweeper.formats import write_golden
+from sweeper.formats.usage import write_usage
 from sweeper.frames import per_query_table, write_tables
 from sweeper.golden import GoldenSet
 from sweeper.metrics import Metric
 from sweeper.opening import Inputs
+from sweeper.prior import Usefulness
 from sweeper.recommend import distances, pareto_front
 from sweeper.runs import Judgments, Positions
 from sweeper.sources import ReplayedSource, Source
 from sweeper.spaces import Trial
+from sweeper.store import usage_file
 
 __all__ = ["figures_of", "records_of", "write_outcome"]
 
@@ -91,6 +94,7 @@ def write_outcome(
     figures = figures_of(mine, Judgments(golden), config.metrics)
     stored = folder / "golden.jsonl"
     write_golden(stored, golden)
+    logs = _write_usage(folder, source)
     chosen = [t for t, record in zip(trials, mine, strict=True) if "error" not in record]
     if isinstance(source, ReplayedSource):  # any other trial is replayed on demand
         front = set(_front(config, trials, figures)[:_FRONT_KEPT])
@@ -107,7 +111,24 @@ def write_outcome(
         ],
         per_query=_per_query(golden, config.metrics, chosen, source),
     )
-    return {stored.name: hashlib.sha256(stored.read_bytes()).hexdigest(), **digests}
+    digests.update({path.name: _file_digest(path) for path in (stored, *logs)})
+    return digests
+
+
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _write_usage(folder: Path, source: Source) -> list[Path]:
+    """Write the usage logs that the prior learned from."""
+    usefulness = source.usefulness
+    if not isinstance(usefulness, Usefulness):
+        return []
+    paths = []
+    for name, log in usefulness.logs.items():
+        paths.append(folder / usage_file(name))
+        write_usage(log, paths[-1])
+    return paths
 
 
 def _per_query(

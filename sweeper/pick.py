@@ -342,7 +342,7 @@ class _Describer:
 
     def _margins(self, settings: Settings, name: str) -> Margins:
         curve = exact_curve(self.results.replay, settings, name, self.results.metrics)
-        return margins_of(curve, self.results.replay, settings.get(name))
+        return margins_of(curve, self.results.replay, settings.on_axis(name))
 
     def _refined(self, trial: int) -> Settings:
         """Move continuous knobs to the middle of their plateaus, one after the other."""

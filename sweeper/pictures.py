@@ -57,7 +57,7 @@ def draw_knob_curve(
     if metric not in texts:
         raise InputError(f'this sweep has no metric "{metric}". {did_you_mean(metric, texts)}')
     pairs = zip(line["trial_id"], line["number"], strict=True)
-    value = {str(trial): results.settings[int(number)].get(name) for trial, number in pairs}
+    value = {str(trial): results.settings[int(number)].on_axis(name) for trial, number in pairs}
     curve = pd.DataFrame(
         {
             "value": [value[trial] for trial in chosen["trial_id"]],
@@ -65,7 +65,7 @@ def draw_knob_curve(
             "figure": chosen["value"].to_numpy(),
         }
     )
-    current = results.settings[results.trial("current")].get(name)
+    current = results.settings[results.trial("current")].on_axis(name)
     return plot_knob_curve(curve, knob=knob(name), metric=metric, current=current, ax=ax)
 
 

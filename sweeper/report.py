@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeper.arms import arms_table, price_table
+from sweeper.arms import arms_table, moves_of, moves_tables, verdict_table
 from sweeper.files import write_atomically
 from sweeper.knobs import knob
 from sweeper.result_tables import Table, figure_label, front_table, line_table
@@ -26,8 +26,11 @@ def result_tables(results: Results) -> list[Table]:
 
     A sweep that has no space shows its arms alone.
     """
-    arms = [table for table in (arms_table(results), price_table(results)) if table is not None]
-    tables = list(arms)
+    arms = arms_table(results)
+    tables = []
+    if arms is not None:
+        moves = moves_of(results)
+        tables = [arms, *moves_tables(results, moves), verdict_table(results, moves)]
     if not arms or len(results.line()) > 1:
         tables.append(line_table(results))
     if not arms or results.manifest["spec"]["config"].get("space"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeper.compare import Tally, tally_values
 from sweeper.golden import OVERALL
-from sweeper.knobs import knob
+from sweeper.knobs import UNSET, knob
 from sweeper.results import Results
 from sweeper.tables import Column, markdown_table, signed
 
@@ -78,16 +78,18 @@ def line_table(results: Results, name: str | None = None) -> Table:
     notes = worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses])
     figures = figure_columns(addresses)
     others = [n for n in results.varied_knobs if n != name]
-    held = ", ".join(f"{n} = {knob(n).format(today.get(n))}" for n in others)
+    held = ", ".join(
+        f"{n} = {knob(n).format(today.given(n))}" for n in others if today.given(n) != UNSET
+    )
     held = f", with {held} as today" if held else ""
     if name is None:
         first = Column("setting", "right", key="setting")
         rows = [("current", *wide[number]) for number in numbers]
         return Table(f"Today's settings{held}", (first, *figures), tuple(rows), notes)
-    own, current = knob(name), today.get(name)
+    own, current = knob(name), today.given(name)
 
     feasible = _feasible(results, numbers)
-    values = [results.settings[number].get(name) for number in numbers]
+    values = [results.settings[number].given(name) for number in numbers]
     breaking = {value for value, fine in zip(values, feasible, strict=True) if not fine}
 
     def marked(value: Any) -> str:
@@ -139,7 +141,7 @@ def trials_table(results: Results) -> Table:
     marks = ("is_current", "on_line", "in_space", "feasible")
     addresses = list(results.wide().columns)
     columns = [results.trials[mark].tolist() for mark in marks]
-    columns += [[item.get(name) for item in results.settings] for name in names]
+    columns += [[item.given(name) for item in results.settings] for name in names]
     columns += results.wide().to_numpy().T.tolist()
     ids, numbers = results.trials["trial_id"].tolist(), results.trials["number"].tolist()
     return Table(
@@ -244,14 +246,14 @@ def _settings_table(
     notes: Sequence[str],
     addresses: Sequence[str],
 ) -> Table:
-    names = results.varied_knobs
-    wide = results.wide(addresses).to_numpy().tolist()
     current = results.trial("current")
+    names = _worth_a_column(results, [*numbers, current])
+    wide = results.wide(addresses).to_numpy().tolist()
     feasible = _feasible(results, numbers)
     breaking = frozenset(n for n, fine in zip(numbers, feasible, strict=True) if not fine)
     rows = []
     for number, score in zip(numbers, tallies(results, numbers), strict=True):
-        values = [results.settings[number].get(name) for name in names]
+        values = [results.settings[number].given(name) for name in names]
         rows.append((number, *values, *wide[number], score.better, score.worse))
     return Table(
         title,
@@ -267,6 +269,17 @@ def _settings_table(
         tuple(numbers),
         feasible,
     )
+
+
+def _worth_a_column(results: Results, numbers: Sequence[int]) -> list[str]:
+    """Return the knobs that varied; of classes and priors, those in which some trials differ."""
+    shown = [results.settings[number] for number in numbers]
+    return [
+        name
+        for name in results.varied_knobs
+        if not name.startswith(("routing.", "prior."))
+        or len({item.given(name) for item in shown}) > 1
+    ]
 
 
 def _feasible(results: Results, numbers: Sequence[int]) -> tuple[bool, ...]:

@@ -22,13 +22,13 @@ from sweeper.formats import read_golden
 from sweeper.frames import per_query_table
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.kept import Kept
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, Settings, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
 from sweeper.recommend import Scores, distances, pareto_front, scores_of
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
-from sweeper.store import MANIFEST, past_sweeps, read_manifest
+from sweeper.store import MANIFEST, past_sweeps, read_manifest, usage_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
@@ -169,6 +169,7 @@ class Results:
                 {
                     name.removeprefix("param_"): _value(name.removeprefix("param_"), value)
                     for name, value in zip(names, row, strict=True)
+                    if not (name.startswith(_MAY_BE_UNSET) and _is_missing(value))
                 }
             )
             for row in zip(*columns, strict=True)
@@ -361,11 +362,11 @@ class Results:
         for name in free:
             knob(name)
         today = self.settings[self.trial("current")]
-        held = [(name, today.get(name)) for name in self.varied_knobs if name not in free]
+        held = [(name, today.given(name)) for name in self.varied_knobs if name not in free]
         return [
             number
             for number, item in enumerate(self.settings)
-            if all(item.get(name) == value for name, value in held)
+            if all(item.given(name) == value for name, value in held)
         ]
 
     def plot_tradeoff(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
@@ -391,13 +392,18 @@ class Results:
         return draw_heatmap(self, address, rows=rows, columns=columns, ax=ax)
 
     def labels(self) -> list[str]:
-        """Return a short text per trial: its arm, or the knobs in which the trials differ."""
+        """Return a short text per trial: its arm, the knobs in which the trials differ, or #number.
+
+        The number alone, where they differ in many.
+        """
         knobs = [(_short(name), knob(name)) for name in self.varied_knobs]
         arms = self.trials["arm"].tolist()
+        if len(knobs) > _KNOBS_IN_A_LABEL:
+            return [arm if isinstance(arm, str) else f"#{n}" for n, arm in enumerate(arms)]
         return [
             arm
             if isinstance(arm, str)
-            else ", ".join(f"{short} {own.format(item.get(own.name))}" for short, own in knobs)
+            else ", ".join(f"{short} {own.format(item.given(own.name))}" for short, own in knobs)
             for arm, item in zip(arms, self.settings, strict=True)
         ]
 
@@ -405,10 +411,10 @@ class Results:
     def varied_knobs(self) -> tuple[str, ...]:
         """Return the knobs that take more than one value in this sweep."""
         names = dict.fromkeys(name for item in self.settings for name in item.as_dict())
-        return tuple(n for n in names if len({item.get(n) for item in self.settings}) > 1)
+        return tuple(n for n in names if len({item.given(n) for item in self.settings}) > 1)
 
     def check_tables(self) -> None:
-        """Read every table once.
+        """Read every table once, and every usage log.
 
         Raises
         ------
@@ -420,6 +426,8 @@ class Results:
         if len(self.trials) != self.manifest["n_trials"] or len(self.figures) != expected:
             raise InputError(f"{self.folder}: its tables do not fit together. Run the sweep again.")
         self._table("per_query")
+        for name in self.manifest.get("usage", {}).get("logs", ()):
+            self._stored(usage_file(name))
 
     def _table(self, name: str) -> pd.DataFrame:
         content = self._stored(f"{name}.parquet")
@@ -459,10 +467,18 @@ def _short(name: str) -> str:
     return _SHORT.get(name, name)
 
 
+_KNOBS_IN_A_LABEL = 4
+_MAY_BE_UNSET = ("param_routing.", "param_prior.")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or bool(pd.isna(value))
+
+
 def _value(name: str, value: Any) -> Value:
     own = knob(name)
-    if value is None or pd.isna(value):
+    if _is_missing(value):
         return "all" if own.words else None
     if isinstance(value, str):
-        return own.parse(value) if own.words else value
+        return value if name.startswith(CAPTURE_PREFIX) else own.parse(value)
     return int(value) if own.integer or (own.free and value == int(value)) else float(value)

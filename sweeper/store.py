@@ -37,6 +37,7 @@ __all__ = [
     "read_journal",
     "read_manifest",
     "storage_error",
+    "usage_file",
     "write_manifest",
 ]
 
@@ -46,6 +47,11 @@ ANSWERS = "answers.jsonl"
 """The journal of what an engine without candidates answered; it is kept."""
 MANIFEST_VERSION = 1
 _HOLDER = ".lock-holder"
+
+
+def usage_file(name: str) -> str:
+    """Return the name of the file that holds a usage log of a sweep."""
+    return f"usage-{name}.jsonl"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -242,9 +242,9 @@ class _Work:
             return []
         text, other = next(iter(alike.items()))
         one = next(item for item in self.planner.order if item.text == text)
-        names = [n for n in {**one.as_dict(), **other.as_dict()} if one.get(n) != other.get(n)]
+        names = [n for n in {**one.as_dict(), **other.as_dict()} if one.given(n) != other.given(n)]
         own, others = (
-            " ".join(f"{name}={knob(name).format(item.get(name))}" for name in names)
+            " ".join(f"{name}={knob(name).format(item.given(name))}" for name in names)
             for item in (one, other)
         )
         single = len(alike) == 1

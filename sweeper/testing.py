@@ -12,6 +12,8 @@ under pytest::
 
 ``EngineSuite`` is for engines that show their channels, ``BlackBoxSuite`` for those that only
 search. An engine that cannot hold :data:`CORPUS` sets ``queries`` and ``filters`` of its own.
+``AccessSuite`` is for engines that keep from a question what its user may not see; its fixture is
+made over :data:`RESTRICTED`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -31,7 +34,15 @@ from sweeper.knobs import Settings, Value
 from sweeper.pools import VECTOR, Candidate, Pool, QueryCandidates
 from sweeper.ranking import DEFAULT_CHANNELS, rank
 
-__all__ = ["AS_OF", "CORPUS", "BlackBoxSuite", "EngineSuite", "FakeEngine"]
+__all__ = [
+    "AS_OF",
+    "CORPUS",
+    "RESTRICTED",
+    "AccessSuite",
+    "BlackBoxSuite",
+    "EngineSuite",
+    "FakeEngine",
+]
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
 """The instant from which the ages of :data:`CORPUS` count."""
@@ -51,6 +62,20 @@ CORPUS = Corpus(
     )
 )
 """Both stores, near-twins, tags, paths, and ages that are known, ahead, or unreadable."""
+
+_PRINCIPALS: Mapping[Key, tuple[str, ...]] = {
+    "m:price": ("ada",),
+    "m:was": ("board", "ada"),
+    "valves": ("board",),
+    "m:next": (),
+    "m:team": ("ada",),
+    "quotes": ("O'Reilly's \\ %s {}",),
+}
+
+RESTRICTED = Corpus(
+    tuple(replace(e, principals=_PRINCIPALS.get(e.entry_id)) for e in CORPUS.entries)
+)
+"""The same, but for two public entries, one that nobody may see, and five that some may see."""
 
 _ODD_TEXTS = (
     "",
@@ -321,8 +346,68 @@ class EngineSuite(_Suite):
         return [_query(text) for text in self.queries]
 
 
-def _query(text: str, wanted: Mapping[str, str] | None = None) -> Query:
-    return Query(f"q-{text[:40]}", "suite", text, (), filter=dict(wanted or {}))
+class AccessSuite:
+    """For an engine that applies a question's user. Its fixture ``engine`` holds RESTRICTED."""
+
+    queries: ClassVar[Sequence[str]] = (*_Suite.queries, *(e.text for e in RESTRICTED.entries))
+
+    exact: ClassVar[bool] = True
+    """Whether the best rows are found whatever the depth; an approximate index may miss some."""
+
+    visible: ClassVar[Mapping[str | None, frozenset[Key]]] = {
+        None: frozenset({"pumps", "m:odd"}),
+        "ada": frozenset({"pumps", "m:odd", "m:price", "m:was", "m:team"}),
+        "board": frozenset({"pumps", "m:odd", "m:was", "valves"}),
+        "O'Reilly's \\ %s {}": frozenset({"pumps", "m:odd", "quotes"}),
+        **dict.fromkeys(
+            ("", "Ada", "ada ", "a%", "*", "ada,board", "' OR true --", "ada\0", "\ud800"),
+            frozenset({"pumps", "m:odd"}),
+        ),
+    }
+    """User to the keys that it may see."""
+
+    def test_what_a_user_may_not_see_is_no_candidate(self, engine: Engine) -> None:
+        for user, keys in self.visible.items():
+            for wanted in ({}, *({name: value} for name, value in _Suite.filters)):
+                asked = [_query(text, wanted, user) for text in _Suite.queries]
+                for depth in (1, 2, 50) if engine.channels else ():
+                    for answer in engine.candidates(asked, depth):
+                        found = {row.key for rows in answer.rows.values() for row in rows}
+                        assert found <= keys, (user, answer.query_id, wanted, depth)
+
+    def test_it_takes_no_slot_and_no_rank(self, engine: Engine) -> None:
+        if not engine.channels or not self.exact:
+            return
+        for user in self.visible:
+            asked = [_query(text, user=user) for text in self.queries]
+            whole = _plain(engine.candidates(asked, 50))
+            for depth in (1, 2):
+                cut = _plain(engine.candidates(asked, depth))
+                assert cut == {place: rows[:depth] for place, rows in whole.items()}, user
+
+    def test_a_search_returns_nothing_of_it(self, engine: Engine) -> None:
+        for (user, keys), text, limit in itertools.product(
+            self.visible.items(), _Suite.queries, (2, 50)
+        ):
+            asked, settings = _query(text, user=user), Settings(limit=limit, depth=50)
+            items = engine.search(asked, settings)
+            if engine.channels:
+                [found] = engine.candidates([asked], 50)
+                ranked = rank(found, settings, channels=engine.channels)
+                assert items == [row.item_id for row in ranked], (user, text, limit)
+            assert {item.rpartition("@")[0] or item for item in items} <= keys, (user, text)
+
+    def test_what_all_may_see_and_what_only_some_may_is_found(self, engine: Engine) -> None:
+        for user, keys in self.visible.items():
+            found: set[Key] = set()
+            for text in self.queries:
+                items = engine.search(_query(text, user=user), Settings(limit=50, depth=50))
+                found |= {item.rpartition("@")[0] or item for item in items}
+            assert found == keys, user
+
+
+def _query(text: str, wanted: Mapping[str, str] | None = None, user: str | None = None) -> Query:
+    return Query(f"q-{text[:40]}", "suite", text, (), filter=dict(wanted or {}), user=user)
 
 
 def _plain(

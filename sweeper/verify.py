@@ -16,6 +16,7 @@ from sweeper.answers import Answers, Check, Repeats
 from sweeper.causes import Cause, find_causes
 from sweeper.config import Config, load_config
 from sweeper.corpus import parse_instant
+from sweeper.engines import EmbeddedEngine
 from sweeper.engines.base import Engine
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet, Query
@@ -92,7 +93,10 @@ def verify_sweep(
     with open_sweep(config, root=results.folder.parent.parent) as opened:
 
         def engine_of(settings: Settings) -> Engine:
-            return opened.capture_of(settings).engine
+            engine = opened.capture_of(settings).engine
+            if isinstance(engine, EmbeddedEngine):
+                engine.usefulness = opened.usefulness
+            return engine
 
         found = verify(
             results,

@@ -145,8 +145,10 @@ def _check_corpus(file: Path) -> tuple[dict[str, object], list[Finding]]:
 
     corpus = read_corpus(file)
     stores = [entry.store for entry in corpus.entries]
+    restricted = {} if not corpus.restricted else {"not public": len(corpus.restricted)}
     return {
         "documents": stores.count("document"),
         "memories": stores.count("memory"),
+        **restricted,
         "longest text": max(len(entry.text) for entry in corpus.entries),
     }, []

@@ -41,22 +41,25 @@ def curve(
     For example: sweep curve recency --knob recency_half_life_days
     """
     from sweeper.curves import cells_frame, curve_of, margin_sentences, plateau_table, steps_table
+    from sweeper.knobs import knob_name
     from sweeper.margins import margins_of
     from sweeper.report import file_stem
 
-    found = opened(sweep, results)
+    found, knob = opened(sweep, results), knob_name(knob)
     base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
     texts = [str(item) for item in found.metrics]
     chosen = metric or found.objectives[0].address.rpartition(".")[2]
     if chosen not in texts:
         raise InputError(f'--metric: "{chosen}" was not recorded. {did_you_mean(chosen, texts)}')
     known = ["rrf_k", "min_similarity", "recency_half_life_days"]
-    known += [f"weights.{channel}" for channel in found.replay.of(base).pool.channels]
+    weights = [f"weights.{channel}" for channel in found.replay.of(base).pool.channels]
+    classes = dict.fromkeys(query.query_class for query in found.golden.queries if query.route)
+    known += [*weights, *(f"routing.{of}.{name}" for of in classes for name in weights)]
     if knob not in known:
         raise InputError(f'--knob: "{knob}" has no exact curve. {did_you_mean(knob, known)}')
     try:
         line = curve_of(found, knob, base)
-        margins = margins_of(line, found.replay, base.get(knob))
+        margins = margins_of(line, found.replay, base.on_axis(knob))
     except ValueError as error:
         raise InputError(f"--knob {knob}: {error}.") from error
     sentences = margin_sentences(margins, knob)
@@ -89,7 +92,7 @@ def curve(
 
         frame = cells_frame(line, found.replay, chosen)
         shape = line.knob
-        ax = plot_staircase(frame, knob=shape, metric=chosen, current=base.get(knob))
+        ax = plot_staircase(frame, knob=shape, metric=chosen, current=base.on_axis(knob))
         if out is None:
             today = found.settings[found.trial("current")]
             other = [] if base == today else [base.trial_id[:6]]  # or today's would be overwritten

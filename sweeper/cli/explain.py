@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +16,12 @@ from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sweeper.explain import Explanation, Missing, Remedy
+    from sweeper.graph import Evidence
 
 __all__ = ["explain"]
+
+_SHOWN_FACTS = 3
+"""Facts of a row that are printed; ``--json`` has all."""
 
 
 def explain(
@@ -31,6 +37,7 @@ def explain(
 ) -> None:
     """Explain one question: every row, and what would help.
 
+    With question classes it says what its class changes; with typed facts, what led to each row.
     For example: sweep explain recency fresh-05
     """
     from sweeper.explain import explain as explain_query
@@ -45,17 +52,61 @@ def explain(
     if json:
         console.print_json("sweep.explain/1", _document(answer))
         return
-    channels = found.replay.of(base).pool.channels
     console.emit(f"{query} ({answer.query.slice}): {answer.query.text}")
     console.emit(f"expected: {', '.join(answer.query.expected) or 'nothing; it has no answer'}")
     console.emit(f"under: {base.text}")
+    for line in _class_lines(answer):
+        console.emit(line)
     console.emit()
+    _print_rows(answer, markdown)
+    for item in answer.missing:
+        console.emit(_missing_text(item, answer))
+    for remedy in answer.remedies:
+        console.emit(_remedy_text(remedy))
+    if answer.query.answerable and answer.first_position != 1 and not answer.remedies:
+        console.emit("No single knob improves this question.")
+    if answer.untried:
+        console.emit(
+            f"Not tried: {', '.join(answer.untried)}, which the safe weight of triples follows. "
+            "Give that weight a number."
+        )
+    _print_evidence(answer, markdown)
+
+
+def _class_lines(answer: Explanation) -> Iterator[str]:
+    """Say by which class a question is routed, and what holds for it."""
+    from sweeper.knobs import TRIPLES
+
+    route, label = answer.query.route, answer.query.label
+    own, alike = answer.own, answer.settings.for_class(None)
+    if route is not None:
+        said = f"class: {console.plain(route.query_class)} (rule: {console.plain(route.rule)})"
+        if label not in (None, route.query_class):
+            said += f"; its row says {console.plain(label)}"
+        yield said
+    if route is not None or TRIPLES in answer.weights:
+        texts = []
+        for channel, weight in answer.weights.items():
+            notes = ["safe"] if channel == TRIPLES and TRIPLES not in own.weights else []
+            if weight != alike.weight(channel):
+                notes.append(f"{alike.weight(channel):.6g} without routing")
+            texts.append(f"{channel} {weight:.6g}" + (f" ({', '.join(notes)})" if notes else ""))
+        yield f"weights: {', '.join(texts)}"
+    if route is not None:
+        budget = "none" if answer.budget is None else f"{answer.budget}"
+        yield f"budget: {budget} (limit {answer.settings.limit})"
+
+
+def _print_rows(answer: Explanation, markdown: bool) -> None:
+    channels = tuple(answer.weights)
+    boosted = answer.settings.prior is not None or any(row.prior != 1 for row in answer.rows)
     columns = [
         console.Column("", "right", key="position"),
         console.Column("row", key="item_id"),
         *(console.Column(name, key=f"{name}_rank") for name in channels),
         console.Column("age", "right", _days, key="age_days"),
         console.Column("factor", "right"),
+        *([console.Column("prior", "right")] if boosted else []),
         console.Column("score", "right", console.decimals(6)),
     ]
     rows = []
@@ -66,15 +117,11 @@ def explain(
         ]
         mark = "*" if row.key in answer.query.expected else ""
         age = row.age_days if row.store == "memory" else None
-        rows.append((f"{mark}{row.position}", row.item_id, *cells, age, row.factor, row.score))
+        factors = (row.factor, row.prior) if boosted else (row.factor,)
+        rows.append((f"{mark}{row.position}", row.item_id, *cells, age, *factors, row.score))
     console.print_table(columns, rows, markdown=markdown)
-    console.emit("* expected. Per channel: rank and the channel's own value.")
-    for item in answer.missing:
-        console.emit(_missing_text(item, base.min_similarity))
-    for remedy in answer.remedies:
-        console.emit(_remedy_text(remedy))
-    if answer.query.answerable and answer.first_position != 1 and not answer.remedies:
-        console.emit("No single knob improves this question.")
+    legend = "* expected. Per channel: rank and the channel's own value."
+    console.emit(legend + (" factor and prior multiply the score." if boosted else ""))
 
 
 def _days(value: float | None) -> str:
@@ -83,8 +130,12 @@ def _days(value: float | None) -> str:
     return "unknown" if value != value else f"{value:.1f} d"
 
 
-def _missing_text(item: Missing, floor: float | None) -> str:
+def _missing_text(item: Missing, answer: Explanation) -> str:
+    floor, budget = answer.settings.min_similarity, answer.budget
     if item.reason == "position":
+        if budget is not None and budget < answer.settings.limit:
+            name = f"routing.{answer.query.query_class}.budget"
+            return f"{item.key} stands at {item.position}, beyond the budget ({name}) of {budget}."
         return f"{item.key} stands at {item.position}, beyond the limit."
     if item.reason == "floor":
         return (
@@ -107,6 +158,51 @@ def _remedy_text(remedy: Remedy) -> str:
     return f"{text}."
 
 
+def _print_evidence(answer: Explanation, markdown: bool) -> None:
+    """Quote the facts behind rows. Their text is of whoever wrote the pages."""
+    if not answer.evidence:
+        return
+    shown = {name: facts[:_SHOWN_FACTS] for name, facts in answer.evidence.items()}
+    console.emit()
+    console.emit("Facts that led to rows:")
+    if markdown:
+        console.emit()
+        heads = ("row", "fact", "hop", "from", "page", "sentence")
+        console.print_table(
+            [console.Column(head, "right" if head == "hop" else "left") for head in heads],
+            [(name, *_cells(fact)) for name, facts in shown.items() for fact in facts],
+            markdown=True,
+        )
+    for name, facts in shown.items():
+        if not markdown:
+            console.emit(f"  {_line(name)}")
+            for said, hop, entity, page, sentence in map(_cells, facts):
+                console.emit(f"    {said} (hop {hop}, from {entity})")
+                console.emit(f'      {page}: "{sentence}"')
+        if not facts:
+            console.emit(f"{_line(name)}: its facts were not kept." if markdown else "    not kept")
+    n_facts, n_shown = (sum(map(len, by.values())) for by in (answer.evidence, shown))
+    if n_shown < n_facts:
+        console.emit(
+            f"{n_shown} of {n_facts} facts, the first {_SHOWN_FACTS} of a row; --json has all."
+        )
+
+
+def _cells(fact: Evidence) -> tuple[str, int, str, str, str]:
+    triple = fact.triple
+    said = " - ".join(map(_line, (triple.subject, triple.predicate, triple.object)))
+    return said, fact.hop, _line(fact.entity), _line(triple.page), _line(triple.sentence)
+
+
+def _line(text: str) -> str:
+    """Return text on one line, so that none can look like a line of ours."""
+    return console.plain(" ".join(text.split()))
+
+
+def _fact(fact: Evidence) -> dict[str, object]:
+    return {**asdict(fact.triple), "hop": fact.hop, "entity": fact.entity}
+
+
 def _document(answer: Explanation) -> dict[str, object]:
     return {
         "query": answer.query.query_id,
@@ -118,4 +214,13 @@ def _document(answer: Explanation) -> dict[str, object]:
         "rows": answer.rows,
         "missing": answer.missing,
         "remedies": answer.remedies,
+        "untried": answer.untried,
+        "class": answer.query.query_class,
+        "rule": None if answer.query.route is None else answer.query.route.rule,
+        "label": answer.query.label,
+        "weights": answer.weights,
+        "budget": answer.budget,
+        "evidence": {
+            name: [_fact(fact) for fact in facts] for name, facts in answer.evidence.items()
+        },
     }

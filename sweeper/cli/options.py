@@ -30,7 +30,7 @@ Assignments = Annotated[
 
 def assigned(base: Settings, texts: list[str]) -> Settings:
     """Return settings with some knobs changed by texts such as ``rrf_k=20``."""
-    from sweeper.knobs import knob
+    from sweeper.knobs import knob, knob_name
 
     values: dict[str, Value] = {}
     for text in texts:
@@ -38,7 +38,8 @@ def assigned(base: Settings, texts: list[str]) -> Settings:
         if not sign:
             raise InputError(f'--settings "{text}": write knob=value, for example rrf_k=20.')
         try:
-            values[name.strip()] = knob(name.strip()).parse(raw)
+            own = knob(knob_name(name.strip()))
+            values[own.name] = own.parse(raw)
         except KeyError as error:
             raise InputError(Problem(str(error.args[0]), where="--settings")) from error
         except ValueError as error:
@@ -52,8 +53,16 @@ def captured(results: Results, settings: Settings) -> Settings:
     Raises
     ------
     InputError
-        If it did not: another value of a knob that decides what is retrieved, or a greater depth.
+        If it did not: another value of a knob that decides what is retrieved, or a greater depth;
+        or if a class is named that no question has.
     """
+    known = {query.query_class for query in results.golden.queries} - {None}
+    for name in settings.classes:
+        if name not in known:
+            classes = ", ".join(sorted(map(str, known))) or "none; the sweep is not routed"
+            raise InputError(
+                f'--settings: no question has the class "{name}". The classes are: {classes}.'
+            )
     replay = results.replay
     try:
         pool = replay.of(settings).pool

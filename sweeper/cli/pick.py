@@ -108,7 +108,7 @@ def pick(
 
 
 def _names(texts: list[str]) -> dict[str, str]:
-    from sweeper.knobs import knob
+    from sweeper.knobs import knob, knob_name
 
     names = {}
     for text in texts:
@@ -116,7 +116,7 @@ def _names(texts: list[str]) -> dict[str, str]:
         if not sign or not name:
             raise InputError(f'--name "{text}": write knob=name, for example rrf_k=RRF_K.')
         try:
-            names[knob(key).name] = name
+            names[knob(knob_name(key)).name] = name
         except KeyError as error:
             raise InputError(Problem(str(error.args[0]), where="--name")) from error
     return names

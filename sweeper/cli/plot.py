@@ -42,10 +42,12 @@ def plot(
 
     For example: sweep plot recency --x entity.recall@10 --y freshness.mrr
     """
+    from sweeper.knobs import knob_name
     from sweeper.plots import save
     from sweeper.report import file_stem
 
     found = opened(sweep, results)
+    knob, by = (None if name is None else knob_name(name) for name in (knob, by))
     for name in (knob, by):
         if name is not None and name not in found.varied_knobs:
             raise InputError(f'"{name}" did not vary. {did_you_mean(name, found.varied_knobs)}')

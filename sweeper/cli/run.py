@@ -238,7 +238,7 @@ def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = Fal
 
 def run_document(results: Results, written: list[Path]) -> dict[str, object]:
     """Return what ``--json`` prints of a finished sweep."""
-    from sweeper.arms import arms_table
+    from sweeper.arms import arms_table, moves_of
     from sweeper.result_tables import front_table, line_table
 
     arms = arms_table(results)
@@ -252,6 +252,7 @@ def run_document(results: Results, written: list[Path]) -> dict[str, object]:
         "line": table_document(line_table(results), current),
         "front": table_document(front_table(results), current),
         "arms": [] if arms is None else table_document(arms, current),
+        "moves": [{**move._asdict(), "verdict": move.verdict} for move in moves_of(results)],
         "files": written,
     }
 

@@ -62,6 +62,7 @@ def show(
     For example: sweep show recency, or: sweep show recency --trial 12 --queries
     """
     from sweeper.bounds import expiry_table, judging_of, judging_table, labels_table, ties_table
+    from sweeper.knobs import knob_name
     from sweeper.result_tables import (
         line_table,
         queries_table,
@@ -77,6 +78,7 @@ def show(
         raise InputError(f"--top: must be at least 1, got {top}.")
     if chosen is None and (group is not None or queries):
         chosen = "current"
+    knob = None if knob is None else knob_name(knob)
     if knob is not None and knob not in found.varied_knobs:
         raise InputError(f'--knob: "{knob}" did not vary. {did_you_mean(knob, found.varied_knobs)}')
     if group is not None and group not in set(found.figures["slice"]):

@@ -14,12 +14,20 @@ from sweeper.errors import InputError
 if TYPE_CHECKING:
     from sweeper.config import Config
     from sweeper.embedders import Embedder
+    from sweeper.engine_blocks import EmbeddedBlock
     from sweeper.engine_blocks import Embedder as EmbedderBlock
+    from sweeper.triples import Triple
 
 __all__ = ["EmbeddedEngine", "Engine", "open_embedder", "open_engine"]
 
 
-def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache: Path) -> Engine:
+def open_engine(
+    config: Config,
+    corpus: Corpus | None,
+    *,
+    as_of: datetime,
+    cache: Path,
+) -> Engine:
     """Open the engine of a config.
 
     Parameters
@@ -78,7 +86,24 @@ def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache
         match=block.lexical.match,
         as_of=as_of,
         cache_dir=cache,
+        triples=_triples(config, block, corpus),
+        hops=2 if block.triples is None else block.triples.hops,
     )
+
+
+def _triples(config: Config, block: EmbeddedBlock, corpus: Corpus) -> list[Triple] | None:
+    if block.triples is None:
+        return None
+    from sweeper.extraction import extract
+    from sweeper.formats.triples import read_triples
+
+    pages = {entry.entry_id: entry.text for entry in corpus.entries}
+    path = block.triples.path
+    found = [] if path is None else list(read_triples(config.resolve(path), pages))
+    if block.triples.extract:
+        given = set(found)
+        found += [triple for triple in extract(pages) if triple not in given]
+    return found
 
 
 def open_embedder(block: EmbedderBlock, config: Config) -> Embedder:

@@ -9,7 +9,7 @@ from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 
-__all__ = ["Counted", "Engine", "PartlyShown"]
+__all__ = ["Counted", "Engine", "Evidenced", "PartlyShown"]
 
 
 @runtime_checkable
@@ -79,6 +79,19 @@ class PartlyShown(Engine, Protocol):
 
     def search_keys(self, query: Query, settings: Settings) -> list[Key]:
         """Return the key at each position of the engine's own final ranking, best first."""
+
+
+@runtime_checkable
+class Evidenced(Engine, Protocol):
+    """An engine that says which facts led to the rows of its triples channel."""
+
+    @property
+    def evidence(self) -> Mapping[QueryId, Sequence[Mapping[str, Any]]]:
+        """What led to each row of the triples channel, per question. JSON values only.
+
+        ``item``, and ``facts``: lists of subject, predicate, object, sentence, page, hop, and the
+        entity from which the fact was reached.
+        """
 
 
 @runtime_checkable

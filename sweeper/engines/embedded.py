@@ -2,7 +2,8 @@
 
 Vector channel: exact cosine over numpy (``dense``). Lexical channel: BM25 of SQLite FTS5
 (``lexical``). Both search an item's ``text``; a title counts only if the text contains it.
-``Query.user`` is not applied: this engine knows no access rights.
+What a question's user may not see (``corpus.may_see``) is left out before depth counts; its words
+still count in BM25's statistics, which are those of the whole corpus.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,14 +24,27 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.corpus import STORES, Age, Chunking, Corpus, Item, Store, age_of, chunk, tags_match
+from sweeper.corpus import (
+    STORES,
+    Age,
+    Chunking,
+    Corpus,
+    Item,
+    Store,
+    age_of,
+    chunk,
+    may_see,
+    tags_match,
+)
 from sweeper.embedders import CachedEmbedder, Embedder, HashEmbedder, PrecomputedEmbedder
 from sweeper.engines.dense import DenseIndex, best
+from sweeper.engines.facts import FactIndex, Hit
 from sweeper.engines.lexical import TOKENIZER, LexicalIndex, Match
 from sweeper.errors import EngineError, InputError
-from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
-from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
+from sweeper.golden import ItemId, Query, QueryId
+from sweeper.knobs import TRIPLES, Settings
+from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates, Usefulness
+from sweeper.triples import Triple
 
 __all__ = ["EmbeddedEngine"]
 
@@ -40,7 +55,8 @@ _MEMORY_MAP_BYTES = 512 << 20
 _NEED_NO_CACHE = (HashEmbedder, PrecomputedEmbedder, CachedEmbedder)
 _MOST_FILTERS = 256  # whose answers are remembered
 
-_Filter = tuple[tuple[str, str], ...]
+_Scope = tuple[str | None, tuple[tuple[str, str], ...]]
+"""A user, and a filter."""
 
 
 class EmbeddedEngine:
@@ -64,6 +80,15 @@ class EmbeddedEngine:
         Vectors are kept here between runs. ``None`` keeps none.
     memory_map_bytes
         A store whose vectors take more goes to a temporary file, in ``cache_dir`` if given.
+    triples
+        Typed facts on pages of the corpus, which make a third channel.
+    hops
+        How far a walk over them goes.
+
+    Attributes
+    ----------
+    usefulness
+        Learned from past usage; it counts in ``search`` alone, never in candidates.
 
     Raises
     ------
@@ -73,7 +98,6 @@ class EmbeddedEngine:
         If the embedder fails, or SQLite has no FTS5.
     """
 
-    channels: tuple[str, ...] = (VECTOR, LEXICAL)
     knobs: frozenset[str] | None = None
     n_threads = 1
 
@@ -87,6 +111,8 @@ class EmbeddedEngine:
         as_of: datetime,
         cache_dir: str | Path | None = None,
         memory_map_bytes: int = _MEMORY_MAP_BYTES,
+        triples: Sequence[Triple] | None = None,
+        hops: int = 2,
     ) -> None:
         self._chunking = chunking or Chunking()
         self._match = match
@@ -110,7 +136,11 @@ class EmbeddedEngine:
         ages = {i.item_id: age_of(i.entry, self._as_of) for i in items if i.store == "memory"}
         self._ages = Counter(age.status for age in ages.values())
         self._blank = [_blank_candidate(item, ages.get(item.item_id)) for item in self._items]
-        self._allowed: dict[_Filter, NDArray[np.bool_]] = {}
+        self._restricted = bool(corpus.restricted)
+        self._allowed: dict[_Scope, NDArray[np.bool_]] = {}
+        self._facts = None if triples is None else FactIndex(triples, hops, self._items)
+        self._evidence: dict[QueryId, list[dict[str, Any]]] = {}
+        self.usefulness: Usefulness | None = None
         self._closed = False
         self._dense: dict[Store, DenseIndex] = {}
         self._lexical: LexicalIndex | None = None
@@ -149,6 +179,15 @@ class EmbeddedEngine:
         self.close()
 
     @property
+    def channels(self) -> tuple[str, ...]:
+        return (VECTOR, LEXICAL) if self._facts is None else (VECTOR, LEXICAL, TRIPLES)
+
+    @property
+    def evidence(self) -> Mapping[QueryId, Sequence[Mapping[str, Any]]]:
+        """The facts behind each row that the triples channel gave, as JSON, per question."""
+        return self._evidence
+
+    @property
     def fingerprint(self) -> str:
         chunking = self._chunking
         cut: str = chunking.kind
@@ -164,6 +203,7 @@ class EmbeddedEngine:
                 f"sqlite={sqlite3.sqlite_version}",
                 f"tokenizer={TOKENIZER.replace(' ', '_')}",
                 f"unicode={unicodedata.unidata_version}",
+                *(() if self._facts is None else (self._facts.fingerprint,)),
             )
         )
 
@@ -184,6 +224,7 @@ class EmbeddedEngine:
                 "overlap": self._chunking.overlap,
             },
             "match": self._match,
+            **({} if self._facts is None else {"triples": len(self._facts)}),
             "corpus": self._corpus_digest,
             "as_of": self._as_of.isoformat(),
             "items": dict(self._sizes),
@@ -201,15 +242,25 @@ class EmbeddedEngine:
         lexical = self._index()
         self._search_vectors(queries, depth, rows)
         self._search_text(lexical, queries, depth, rows)
+        self._search_facts(queries, depth, rows)
         return [QueryCandidates(q.query_id, found) for q, found in zip(queries, rows, strict=True)]
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        from sweeper.ranking import rank
+        from sweeper.ranking import NO_PRIOR, rank
 
         [found] = self.candidates([query], settings.effective_depth)
         rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
         found = QueryCandidates(found.query_id, rows)
-        return [row.item_id for row in rank(found, settings, channels=self.channels)]
+        prior = settings.prior
+        factors = self.usefulness.factors(prior) if prior and self.usefulness else NO_PRIOR
+        ranked = rank(
+            found,
+            settings,
+            channels=self.channels,
+            query_class=query.query_class,
+            prior=factors,
+        )
+        return [row.item_id for row in ranked]
 
     def close(self) -> None:
         if not self._closed:
@@ -233,7 +284,7 @@ class EmbeddedEngine:
             first, place = self._first[store], 0
             for block in self._dense[store].cosines(texts):
                 for values in block:
-                    allowed = self._mask(queries[place].filter)
+                    allowed = self._mask(queries[place])
                     if allowed is None:
                         places = best(values, depth)
                     else:
@@ -253,7 +304,7 @@ class EmbeddedEngine:
     ) -> None:
         expressions = lexical.expressions([query.text for query in queries])
         for query, expression, found in zip(queries, expressions, rows, strict=True):
-            allowed = self._mask(query.filter)
+            allowed = self._mask(query)
             for store in STORES:
                 part = self._range(store)
                 try:
@@ -268,6 +319,35 @@ class EmbeddedEngine:
                     [number for number, _ in matches], [value for _, value in matches]
                 )
 
+    def _search_facts(
+        self,
+        queries: Sequence[Query],
+        depth: int,
+        rows: Sequence[dict[tuple[str, Store], Sequence[Candidate]]],
+    ) -> None:
+        if self._facts is None:
+            return
+        for query, found in zip(queries, rows, strict=True):
+            allowed = self._mask(query)
+            hits = [
+                hit for hit in self._facts.search(query) if allowed is None or allowed[hit.item]
+            ]
+            kept: list[Hit] = []
+            for store in STORES:
+                part = self._range(store)
+                own = [hit for hit in hits if part.start <= hit.item < part.stop][:depth]
+                kept += own
+                found[TRIPLES, store] = self._candidates(
+                    [hit.item for hit in own], [hit.value for hit in own]
+                )
+            self._evidence[query.query_id] = [
+                {
+                    "item": self._items[hit.item].item_id,
+                    "facts": [[*astuple(one.triple), one.hop, one.entity] for one in hit.evidence],
+                }
+                for hit in kept
+            ]
+
     def _candidates(self, numbers: Sequence[int], values: Sequence[float]) -> list[Candidate]:
         blank = self._blank
         found = []
@@ -279,15 +359,22 @@ class EmbeddedEngine:
     def _range(self, store: Store) -> slice:
         return slice(self._first[store], self._first[store] + self._sizes[store])
 
-    def _mask(self, wanted: Mapping[str, str]) -> NDArray[np.bool_] | None:
-        """Return which items pass a filter; ``None`` if all do."""
-        if not wanted:
+    def _mask(self, query: Query) -> NDArray[np.bool_] | None:
+        """Return which items a question may find; ``None`` if all.
+
+        They pass its filter, and its user may see them.
+        """
+        if not query.filter and not self._restricted:
             return None
-        key = tuple(sorted(wanted.items()))
+        user = query.user if self._restricted else None
+        key = (user, tuple(sorted(query.filter.items())))
         if key not in self._allowed:
             if len(self._allowed) >= _MOST_FILTERS:
                 self._allowed.clear()
-            passes = (tags_match(item.entry, wanted) for item in self._items)
+            passes = (
+                may_see(item.entry, user) and tags_match(item.entry, query.filter)
+                for item in self._items
+            )
             self._allowed[key] = np.fromiter(passes, np.bool_, len(self._items))
         return self._allowed[key]
 

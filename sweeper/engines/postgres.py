@@ -3,8 +3,9 @@
 It reads an existing database, or loads a corpus into a schema of its own, in a server that it
 starts (``bundled``) or in a given one. Vector channel: cosine similarity as pgvector gives it,
 which computes in 32 bits. Lexical channel: ``ts_rank_cd`` over a text search configuration. Equal
-values stand in corpus order, or in the order of the configured column. ``Query.user`` is not
-applied: give a view that holds what the user may see.
+values stand in corpus order, or in the order of the configured column. What a question's user may
+not see is left out by the server, as its filter leaves rows out; tables that have no column of
+principals refuse a question with a user.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from sweeper.engines.postgres_connect import Connection
 from sweeper.engines.postgres_open import Database, open_database
 from sweeper.engines.postgres_search import ranking_parameters, search_statement
 from sweeper.engines.postgres_source import CHANNELS, Existing, Hnsw, Match, Recipe, Scratch
-from sweeper.engines.postgres_sql import candidates_statement, filter_problem, parameters
+from sweeper.engines.postgres_sql import (
+    candidates_statement,
+    filter_problem,
+    parameters,
+    user_problem,
+)
 from sweeper.engines.postgres_tables import count_rows, versions
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Query
@@ -225,6 +231,7 @@ class PostgresEngine:
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
         opened = self._open()
+        settings = settings.for_class(query.query_class)
         stores = [
             store
             for store in self._stores(opened.recipe, query)
@@ -240,7 +247,12 @@ class PostgresEngine:
         )
         [vector] = self._embed([query.text])
         told = parameters(
-            opened.recipe, query.text, vector, query.filter, settings.effective_depth
+            opened.recipe,
+            query.text,
+            vector,
+            query.filter,
+            settings.effective_depth,
+            query.user,
         ) | ranking_parameters(settings)
 
         def work(connection: Connection) -> list[ItemId]:
@@ -287,7 +299,7 @@ class PostgresEngine:
             raise EngineError("the engine was closed.")
         plans: list[tuple[int, str, Store, str, dict[str, Any]]] = []
         for number, (query, vector) in enumerate(zip(queries, vectors, strict=True)):
-            told = parameters(opened.recipe, query.text, vector, query.filter, depth)
+            told = parameters(opened.recipe, query.text, vector, query.filter, depth, query.user)
             names = _filter_names(query)
             for store in self._stores(opened.recipe, query):
                 for channel in CHANNELS:
@@ -322,6 +334,9 @@ class PostgresEngine:
         stores = [s for s in recipe.tables if query.filter.get("store", s) == s]
         for store in stores:
             problem = filter_problem(recipe.tables[store], query.filter)
+            if problem is None and isinstance(self._source, Existing):
+                # A loaded corpus without principals is public, whoever asks.
+                problem = user_problem(recipe.tables[store], query.user)
             if problem is not None:
                 raise EngineError(f"query {query.query_id!r}: {problem} of the {store} table.")
         return stores

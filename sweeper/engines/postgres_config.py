@@ -85,6 +85,7 @@ def _table(block: StoreBlock) -> Table:
         tags=block.tags,
         tag_columns=block.tag_columns,
         path=block.path,
+        principals=block.principals,
         where={column: str(value) for column, value in block.where.items()},
         prefix=block.prefix,
     )

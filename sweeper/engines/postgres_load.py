@@ -24,8 +24,18 @@ __all__ = ["load"]
 _ITEMS_PER_CALL = 2048  # embedded and sent at a time
 _MOST_IN_PAGE = 1900  # dimensions of a vector that fits a page of 8 kB beside the other columns
 _MOST_INDEXED = 2000  # dimensions that an HNSW index of pgvector can hold
-_COLUMNS = ("place", "item_id", "key", "content", "embedding", "tags", "path", "age_days")
-_TYPES = ("int8", "text", "text", "text", "vector", "jsonb", "text", "float8")
+_COLUMNS = (
+    "place",
+    "item_id",
+    "key",
+    "content",
+    "embedding",
+    "tags",
+    "path",
+    "age_days",
+    "principals",
+)
+_TYPES = ("int8", "text", "text", "text", "vector", "jsonb", "text", "float8", "text[]")
 
 
 def load(
@@ -60,15 +70,16 @@ def load(
     Raises
     ------
     InputError
-        If an id or a text cannot be stored, or a vector cannot be indexed.
+        If an id, a principal or a text cannot be stored, or a vector cannot be indexed.
     """
     tables: dict[Store, Table] = {}
+    restricted = any(item.entry.principals is not None for item in items)
     with connection.transaction():
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
         for store in STORES:
             within = [item for item in items if item.store == store]
             if within:
-                tables[store] = _table(f"{schema}.{store}")
+                tables[store] = _table(f"{schema}.{store}", restricted)
                 _fill(connection, schema, store, within, embed, as_of, text_search, hnsw)
                 _index(connection, schema, store, hnsw)
     for store in tables:
@@ -76,7 +87,7 @@ def load(
     return tables
 
 
-def _table(name: str) -> Table:
+def _table(name: str, restricted: bool) -> Table:
     return Table(
         name=name,
         item_id="item_id",
@@ -87,6 +98,7 @@ def _table(name: str) -> Table:
         age_days="age_days",
         tags="tags",
         path="path",
+        principals="principals" if restricted else None,  # a condition may cost an index its use
     )
 
 
@@ -137,6 +149,12 @@ def _row(place: int, item: Item, vector: Any, as_of: datetime) -> tuple[Any, ...
         raise InputError(
             f"the id {item.item_id!r} holds a character that PostgreSQL cannot store. Rename it."
         )
+    for name in entry.principals or ():
+        if sendable(name) != name:  # made storable it could be somebody else's name
+            raise InputError(
+                f"{entry.entry_id!r}: the principal {name!r} holds a character that PostgreSQL "
+                "cannot store. Rename it."
+            )
     return (
         place,
         item.item_id,
@@ -146,6 +164,7 @@ def _row(place: int, item: Item, vector: Any, as_of: datetime) -> tuple[Any, ...
         {sendable(name): sendable(value) for name, value in entry.tags.items()},
         None if entry.path is None else sendable(entry.path),
         None if math.isnan(days) else days,
+        None if entry.principals is None else list(entry.principals),
     )
 
 
@@ -157,7 +176,7 @@ def _create(
         sql.SQL(
             "CREATE TABLE {table} (place bigint PRIMARY KEY, item_id text NOT NULL, "
             "key text NOT NULL, content text NOT NULL, embedding vector({dimensions}) NOT NULL, "
-            "tags jsonb NOT NULL, path text, age_days float8, tokens tsvector "
+            "tags jsonb NOT NULL, path text, age_days float8, principals text[], tokens tsvector "
             "GENERATED ALWAYS AS (to_tsvector({text_search}::regconfig, content)) STORED)"
         ).format(
             table=table,

@@ -35,9 +35,10 @@ class Table:
 
     ``name`` may have a schema before a dot. ``text`` is tokenised as it is searched, ``tsvector``
     is ready. ``updated_at`` is a date or a time, ``age_days`` a number. ``tags`` is a jsonb object,
-    ``tag_columns`` maps a filter's name to a column of its own. ``where`` maps a column to the text
-    that all rows of the store have in it. ``prefix`` stands before ids and keys, so that two tables
-    that both count from 1 stay apart. ``order`` breaks ties and is unique.
+    ``tag_columns`` maps a filter's name to a column of its own. ``principals`` is an array of the
+    names that may see a row: NULL is everybody, an empty one nobody. ``where`` maps a column to the
+    text that all rows of the store have in it. ``prefix`` stands before ids and keys, so that two
+    tables that both count from 1 stay apart. ``order`` breaks ties and is unique.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Table:
     tags: str | None = None
     tag_columns: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
+    principals: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
 
@@ -59,7 +61,8 @@ class Table:
     def columns(self) -> dict[str, str]:
         """What each column is for: purpose to name, those that are set."""
         plain = ("item_id", "key", "order", "embedding", "text", "tsvector", "updated_at")
-        found = {name: getattr(self, name) for name in (*plain, "age_days", "tags", "path")}
+        others = ("age_days", "tags", "path", "principals")
+        found = {name: getattr(self, name) for name in (*plain, *others)}
         found |= {f"tag_columns.{name}": column for name, column in self.tag_columns.items()}
         found |= {f"where.{column}": column for column in self.where}
         return {purpose: column for purpose, column in found.items() if column is not None}

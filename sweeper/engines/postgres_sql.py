@@ -1,8 +1,9 @@
 """The statements that retrieve: the best rows of one channel and store, and how many there are.
 
 Composed text only; nothing here talks to a server. Names are quoted as identifiers, every value is
-a bound parameter (:func:`parameters`). Equal channel values stand in ascending order of the table's
-``order`` column.
+a bound parameter (:func:`parameters`). Rows that a question's user may not see are left out where
+its filter leaves rows out: before the best are taken. Equal channel values stand in ascending order
+of the table's ``order`` column.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "identifier",
     "parameters",
     "sendable",
+    "user_problem",
 ]
 
 
@@ -44,6 +46,16 @@ def filter_problem(table: Table, wanted: Mapping[str, str]) -> str | None:
                 f"tag_columns: {{{name}: <column>}},"
             )
     return None
+
+
+def user_problem(table: Table, user: str | None) -> str | None:
+    """Say why a table cannot tell what a question's user may see, or return ``None``."""
+    if user is None or table.principals is not None:
+        return None
+    return (
+        f"it is asked as user {user!r}. Leave the user out where a view holds what it may see, or "
+        "configure the text[] column principals"
+    )
 
 
 def candidates_statement(
@@ -85,7 +97,12 @@ def counting_statement(recipe: Recipe, store: Store) -> sql.Composed:
 
 
 def parameters(
-    recipe: Recipe, text: str, vector: Any, wanted: Mapping[str, str], depth: int
+    recipe: Recipe,
+    text: str,
+    vector: Any,
+    wanted: Mapping[str, str],
+    depth: int,
+    user: str | None = None,
 ) -> dict[str, Any]:
     """Return what every statement of one question is told.
 
@@ -101,8 +118,13 @@ def parameters(
         The question's filter.
     depth
         Rows per channel and store.
+    user
+        As whom the question is asked.
     """
+    # A name that no server can hold is no row's. Made sendable it could be somebody else's.
+    known = user is not None and sendable(user) == user
     found: dict[str, Any] = {
+        "user": user if known else None,
         "question": sendable(text),
         "vector": vector,
         "depth": depth,
@@ -134,6 +156,8 @@ def best_rows(recipe: Recipe, channel: str, store: Store, filters: Sequence[str]
     """
     table = recipe.tables[store]
     conditions = _conditions(table, store, filters)
+    if table.principals is not None:
+        conditions.append(_may_see(table.principals))
     if channel == LEXICAL:
         value, condition, order = _lexical(recipe, table)
         conditions.append(condition)
@@ -248,6 +272,13 @@ def _conditions(table: Table, store: Store, filters: Sequence[str]) -> list[sql.
             )
         )
     return found
+
+
+def _may_see(column: str) -> sql.Composable:
+    """Return the rule of ``corpus.may_see``: without a user the comparison is NULL, so not true."""
+    return sql.SQL("({column} IS NULL OR %(user)s::text = ANY({column}))").format(
+        column=_column(column)
+    )
 
 
 def _where(conditions: Sequence[sql.Composable]) -> sql.Composable:

@@ -21,6 +21,7 @@ _ALLOWED: Mapping[str, tuple[str, ...]] = {
     "updated_at": ("timestamp with time zone", "timestamp without time zone", "date"),
     "age_days": _NUMBERS,
     "tags": ("jsonb", "json"),
+    "principals": ("text[]", "character varying[]"),
 }
 """Types of the columns that must have one; the others are read as text."""
 

@@ -13,15 +13,15 @@ function that does not. What the function prints goes to stderr: stdout belongs 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from sweeper.errors import EngineError, InputError, did_you_mean
+from sweeper.errors import EngineError, InputError
+from sweeper.functions import error_text, kind_of, load_function
 from sweeper.golden import ItemId, Query
 from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
@@ -66,7 +66,7 @@ class PythonEngine:
                 raise InputError(f"engine.path: there is no folder {self._entry}.")
             sys.path.append(self._entry)  # last: it may not hide what sweeper imports itself
         try:
-            self._function = _load(call, self._entry)
+            self._function = load_function(call, self._entry, where="engine")
             self._takes = _optional_parameters(self._function, call)
         except BaseException:
             self.close()
@@ -102,7 +102,7 @@ class PythonEngine:
                 rows = [] if problem else list(itertools.islice(answer, settings.limit))
         except (Exception, SystemExit) as error:
             raise EngineError(
-                f"query {query.query_id!r}: {self.call} raised {_named(error)}."
+                f"query {query.query_id!r}: {self.call} raised {error_text(error)}."
             ) from error
         if problem is None:
             problem = next((text for row in rows if (text := _row_problem(row))), None)
@@ -116,56 +116,6 @@ class PythonEngine:
             if self._entry is not None:
                 with contextlib.suppress(ValueError):  # somebody else took it out
                     sys.path.remove(self._entry)
-
-
-def _load(call: str, folder: str | None) -> Callable[..., Any]:
-    name, colon, attribute = call.partition(":")
-    parts = [*name.split("."), *attribute.split(".")]
-    if not colon or not all(part.isidentifier() for part in parts):
-        raise InputError(f'{_WHERE}: write "module:function", such as "mysearch:search".')
-    importlib.invalidate_caches()  # the file may have been written a moment ago
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            found: Any = importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        _refuse_import(name, folder, error)
-    _check_home(found, name, folder)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            public = [text for text in vars(found) if not text.startswith("_")]
-            hint = did_you_mean(part, public) if public else "It has no public names."
-            raise InputError(f'{_WHERE}: "{name}" has no "{attribute}". {hint}')
-        found = getattr(found, part)
-    if not callable(found):
-        raise InputError(f"{_WHERE}: {call} is {_kind(found)}, not a function.")
-    function: Callable[..., Any] = found
-    return function
-
-
-def _refuse_import(name: str, folder: str | None, error: BaseException) -> NoReturn:
-    place = "engine.path names its folder" if folder is None else f"it is below {folder}"
-    remedy = "Mend the module, or run Python there to see where it fails."
-    if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        own = error.name == name or name.startswith(f"{error.name}.")
-        remedy = (
-            f"Check the name, and that {place}."
-            if own
-            else f'The module needs "{error.name}": install it.'
-        )
-    raise InputError(f'{_WHERE}: cannot import "{name}" ({_named(error)}). {remedy}') from error
-
-
-def _check_home(module: Any, name: str, folder: str | None) -> None:
-    """Refuse another module of the same name that was imported before ours could be."""
-    if folder is None:
-        return
-    wanted = Path(folder, *name.split("."))
-    file = getattr(module, "__file__", None)
-    ours = wanted.is_dir() or wanted.with_suffix(".py").exists()
-    if ours and (file is None or not Path(file).resolve().is_relative_to(folder)):
-        raise InputError(
-            f'{_WHERE}: "{name}" is another module already ({file or "built in"}). Rename yours.'
-        )
 
 
 def _optional_parameters(function: Callable[..., Any], call: str) -> tuple[str, ...]:
@@ -202,7 +152,7 @@ def _problem(answer: object) -> str | None:
         answer.close()
         return "a coroutine. Call asyncio.run within the function."
     hint = " An empty list says that nothing was found." if answer is None else ""
-    return f"{_kind(answer)}. Return a list of ids, best first.{hint}"
+    return f"{kind_of(answer)}. Return a list of ids, best first.{hint}"
 
 
 def _row_problem(row: object) -> str | None:
@@ -212,16 +162,4 @@ def _row_problem(row: object) -> str | None:
         return "None in place of an id. Leave out what has no id."
     if isinstance(row, int) and not isinstance(row, bool):
         return f"the number {row} as an id. Ids are text: return str(id)."
-    return f"{_kind(row)} in place of an id. Return the ids alone, as text."
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "None"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
-def _named(error: BaseException) -> str:
-    text = str(error).strip().split("\n")[0].rstrip(".")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{kind_of(row)} in place of an id. Return the ids alone, as text."

@@ -3,8 +3,9 @@
 Whatever wrote the runs is swept without being reachable. A run's scores are its channel's values: a
 floor acts on those of ``vector``. With a corpus, an id is an entry or one of its chunks
 (``<entry>@<index>``); stores, ages and keys are the entries', and a question's filter drops rows.
-Without one every row is a document of no age, its id the key, and filters and users are taken as
-applied by whoever made the run.
+A run that has what a question's user may not see is refused: it was asked as somebody else.
+Without a corpus every row is a document of no age, its id the key, and filters and users are taken
+as applied by whoever made the run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sweeper.corpus import STORES, Corpus, Entry, Store, age_of, tags_match
+from sweeper.corpus import STORES, Corpus, Entry, Store, age_of, may_see, tags_match
 from sweeper.errors import EngineError, InputError, Problem
 from sweeper.formats.trec import TrecRun, read_run
 from sweeper.formats.values import counted, listed
@@ -52,7 +53,8 @@ class RunsEngine:
     Raises
     ------
     InputError
-        If a file is no run, or names ids that the corpus lacks.
+        If a file is no run, or names ids that the corpus lacks. When asked: if a file has rows that
+        a question's user may not see.
     """
 
     knobs: frozenset[str] | None = None
@@ -68,6 +70,8 @@ class RunsEngine:
         self._as_of = as_of.replace(tzinfo=UTC) if as_of.tzinfo is None else as_of.astimezone(UTC)
         self._corpus_digest = None if corpus is None else corpus.digest
         self._entries = None if corpus is None else {e.entry_id: e for e in corpus.entries}
+        self._restricted = {} if corpus is None else corpus.restricted
+        self._files = {name: str(channels[name]) for name in self.channels}
         self._runs = {name: read_run(channels[name]) for name in self.channels}
         for name, run in self._runs.items():
             _say_what_was_read(channels[name], run)
@@ -114,6 +118,8 @@ class RunsEngine:
             raise ValueError(f"depth must be at least 1, got {depth}")
         self._asked.update((query.query_id, None) for query in queries)
         self._deepest = max(self._deepest, depth)
+        if self._restricted:
+            self._check_access(queries)
         return [QueryCandidates(query.query_id, self._rows(query, depth)) for query in queries]
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
@@ -122,7 +128,8 @@ class RunsEngine:
         [found] = self.candidates([query], settings.effective_depth)
         rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
         found = QueryCandidates(found.query_id, rows)
-        return [row.item_id for row in rank(found, settings, channels=self.channels)]
+        ranked = rank(found, settings, channels=self.channels, query_class=query.query_class)
+        return [row.item_id for row in ranked]
 
     def close(self) -> None:
         if self._closed:
@@ -173,6 +180,35 @@ class RunsEngine:
     def _passes(self, row: Candidate, wanted: Mapping[str, str]) -> bool:
         return not wanted or self._entries is None or tags_match(self._entries[row.key], wanted)
 
+    def _check_access(self, queries: Sequence[Query]) -> None:
+        """Refuse rows that a question's user may not see, wherever in its list they stand.
+
+        Raises
+        ------
+        InputError
+            With every file that has some.
+        """
+        problems = []
+        for channel, run in self._runs.items():
+            found = [
+                f"{item_id} (query {query.query_id}, {_asked_as(query.user)})"
+                for query in queries
+                for item_id, _ in run.rows.get(query.query_id, ())
+                if (entry := self._restricted.get(self._blank[item_id].key)) is not None
+                and not may_see(entry, query.user)
+            ]
+            if found:
+                problems.append(
+                    Problem(
+                        f"holds {counted(len(found), 'row')} that the user of a question may not "
+                        f"see: {listed(found, limit=5)}. Make the run as the users who ask, or "
+                        "mend the principals of the corpus.",
+                        self._files[channel],
+                    )
+                )
+        if problems:
+            raise InputError(problems)
+
     def _know_items(self, path: str | Path, run: TrecRun) -> None:
         """Find key, store and age of each id of a run."""
         unknown: dict[ItemId, None] = {}
@@ -204,6 +240,10 @@ class RunsEngine:
 
     def _missing(self) -> list[QueryId]:
         return [query_id for query_id in self._asked if query_id not in self._held]
+
+
+def _asked_as(user: str | None) -> str:
+    return "without a user" if user is None else f"as user {user}"
 
 
 def _entry_of(item_id: ItemId, entries: Mapping[str, Entry]) -> Entry | None:

@@ -23,7 +23,7 @@ from sweeper.formats.values import (
     quoted,
 )
 
-__all__ = ["join_cell", "read_mapping", "read_tags", "split_cell"]
+__all__ = ["join_cell", "read_mapping", "read_names", "read_tags", "split_cell"]
 
 PRESENT = "true"
 """Value of a tag that has only a name, so that the filter ``{urgent: true}`` finds it."""
@@ -132,6 +132,45 @@ def read_tags(value: Value) -> dict[str, str]:
             raise WrongValue(f"must hold names, got {describe(name)}.")
         tags[str(name)] = PRESENT
     return tags
+
+
+def read_names(value: Value, *, commas: bool = False) -> tuple[str, ...] | None:
+    """Return distinct names in the order of the file; ``None`` where none are given.
+
+    Understood are a list, and names in one text, separated as ``split_cell`` does, by ``commas``
+    too if asked for. An empty CSV cell and null are absent; an empty list is a list of nobody.
+
+    Raises
+    ------
+    WrongValue
+        If it is something else, or blank where a file can say what it means: a field that somebody
+        has emptied could be read as nobody or as everybody.
+
+    Examples
+    --------
+    >>> read_names(["ada", "board", "ada"]), read_names("ada|board"), read_names([])
+    (('ada', 'board'), ('ada', 'board'), ())
+    """
+    if value is None or (isinstance(value, BareNull) and value):
+        return None
+    if isinstance(value, Bare) and not isinstance(value, BareNull) and not value:
+        return None
+    if isinstance(value, str) and not value.strip():
+        raise WrongValue("is empty. Write [] for nobody, or leave it out for everybody.")
+    if isinstance(value, str):
+        text = value.strip()
+        if commas and not text.startswith(("[", "{")):
+            parts: list[Value] = [Bare(part.strip()) for part in re.split("[|;,]", text)]
+            value = parts
+        else:
+            value = split_cell(value)
+    names = value if isinstance(value, list) else [value]
+    for name in names:
+        if not isinstance(name, str):
+            raise WrongValue(f"must be a list of names, got {describe(name)}.")
+        if not name.strip():
+            raise WrongValue("holds an empty name. Remove it.")
+    return tuple(dict.fromkeys(str(name) for name in names))
 
 
 def _parse_pairs(text: str, *, bare_name: str | None) -> Value:

@@ -3,8 +3,9 @@ r"""A folder of Markdown and text files as a corpus of documents.
 Every ``.md``, ``.markdown`` and ``.txt`` file is a document, at any depth. Hidden files and
 folders are skipped; links to folders are not followed, so that a loop of them ends. Its id is its
 path below the folder, with ``/``, without the extension (``docs/prd``). Front matter (YAML between
-two ``---`` lines at the top) may give ``title``, ``updated_at``, ``age_days``, ``tags``, ``id`` and
-``source_type``; its other keys are left alone. Line ends become ``\n`` and outer blank lines go,
+two ``---`` lines at the top) may give ``title``, ``updated_at``, ``age_days``, ``tags``, ``id``,
+``source_type`` and ``principals`` (or ``allowed_users``, ``acl``: a list, or names between commas);
+its other keys are left alone. Line ends become ``\n`` and outer blank lines go,
 so that one checkout is the same corpus on every system.
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from sweeper.corpus import STORES, Corpus, Entry, Store, headings
 from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
-from sweeper.formats.cells import read_tags
+from sweeper.formats.cells import read_names, read_tags
 from sweeper.formats.spellings import canonical
 from sweeper.formats.values import (
     Bare,
@@ -39,6 +40,8 @@ TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 # A page often has several dates; the one that says when it last changed is wanted.
 _DATES = ("updated_at", "last_modified", "lastmod", "last_updated", "updated", "modified", "date")
+
+_PRINCIPALS = ("principals", "allowed_users", "acl")
 
 
 def read_folder(folder: Path) -> Corpus:
@@ -109,9 +112,10 @@ def _entry(file: Path, below: str) -> Entry:
     entry_id = reader.text("id") or re.sub(r"\.[^./]+$", "", below)
     store = reader.store()
     tags = reader.tags()
+    principals = reader.principals()
     if reader.problems:
         raise InputError(reader.problems)
-    return Entry(entry_id, body, store, title, updated_at, age_days, tags, below)
+    return Entry(entry_id, body, store, title, updated_at, age_days, tags, below, principals)
 
 
 _FENCE = re.compile(r"---[ \t]*\n")
@@ -187,6 +191,21 @@ class _FrontMatter:
         except WrongValue as error:
             self.fail("tags", str(error))
             return {}
+
+    def principals(self) -> tuple[str, ...] | None:
+        given: dict[str, tuple[str, ...]] = {}
+        for name in _PRINCIPALS:
+            try:
+                names = read_names(self.fields.get(name), commas=True)
+            except WrongValue as error:
+                self.fail(name, str(error))
+                continue
+            if names is not None:
+                given[name] = names
+        if len({frozenset(names) for names in given.values()}) > 1:
+            first, second, *_ = given
+            self.fail(first, f"and {quoted(second)} are both given and differ. Keep one of them.")
+        return next(iter(given.values()), None)
 
     def fail(self, name: str, message: str) -> None:
         line = self.document.line_of((self.names.get(name, name),)) if self.document else 1

@@ -10,6 +10,7 @@
 | age_days | ``age_days age_in_days`` |
 | tags | ``tags``, else ``labels`` |
 | path | ``path file_path`` |
+| principals | ``principals allowed_users acl``: a list of names |
 | source, section | a file below the root, and the heading of the section to cut out of it |
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from sweeper.corpus import STORES, Corpus, Entry, Store, cut_section, headings
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
 from sweeper.files import read_text
-from sweeper.formats.cells import read_tags
+from sweeper.formats.cells import read_names, read_tags
 from sweeper.formats.spellings import Columns, Field, canonical, field_names, find_rows, number_rows
 from sweeper.formats.values import (
     BareNull,
@@ -59,6 +60,7 @@ CORPUS_FIELDS = (
     Field("age_days", ("age_days", "age_in_days")),
     Field("tags", ("tags",), weak=("labels",)),
     Field("path", ("path", "file_path")),
+    Field("principals", ("principals", "allowed_users", "acl")),
     Field("source", ("source",)),
     Field("section", ("section",)),
 )
@@ -178,9 +180,10 @@ class _Reader:
             )
         tags = self.tags(row)
         path = self.optional(row, "path")
+        principals = self.principals(row)
         if len(self.problems) > before:
             return None
-        return Entry(entry_id, text, store, title, updated_at, age_days, tags, path)
+        return Entry(entry_id, text, store, title, updated_at, age_days, tags, path, principals)
 
     def add(self, row: Record, message: str) -> None:
         self.problems.add(message, line=row.line, where=self.places.get(id(row)))
@@ -265,6 +268,13 @@ class _Reader:
             self.add(row, f"{self.columns.label('tags')} {error}")
             return {}
 
+    def principals(self, row: Record) -> tuple[str, ...] | None:
+        try:
+            return read_names(self.columns.get(row, "principals"))
+        except WrongValue as error:
+            self.add(row, f"{self.columns.label('principals')} {error}")
+            return ()
+
     def _names_stores(self, rows: Sequence[Record]) -> bool:
         """Whether the source_type field means the store: ``type: faq`` throughout does not."""
         if not self.columns.is_weak("source_type"):
@@ -341,5 +351,6 @@ def _row(entry: Entry) -> dict[str, object]:
         "age_days": entry.age_days,
         "tags": dict(entry.tags) or None,
         "path": entry.path,
+        "principals": None if entry.principals is None else list(entry.principals),
     }
     return {name: value for name, value in row.items() if value is not None}

@@ -9,6 +9,8 @@
 | grades | ``grades grade relevance`` |
 | filter | ``filter filters`` |
 | user | ``user user_id`` |
+| class | ``class question_class`` |
+| routed_as, rule | as written: by which class a question was routed, and why |
 
 ``expected`` is one id, a list of ids, a list of objects (``{key, grade}``), or a mapping of id to
 grade. ``grades`` is a mapping, or a list parallel to ``expected``.
@@ -19,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from sweeper.corpus import Entry, may_see
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.cells import read_mapping, split_cell
 from sweeper.formats.spellings import Columns, Field, canonical, field_names, number_rows
@@ -31,9 +34,10 @@ from sweeper.formats.values import (
     as_optional_text,
     as_text,
     describe,
+    listed,
     quoted,
 )
-from sweeper.golden import OVERALL, GoldenSet, Key, Query
+from sweeper.golden import CLASS_NAME, OVERALL, GoldenSet, Key, Query, Route
 
 __all__ = [
     "GOLDEN_FIELDS",
@@ -62,6 +66,9 @@ GOLDEN_FIELDS = (
     Field("grades", ("grades", "grade", "relevance")),
     Field("filter", ("filter", "filters")),
     Field("user", ("user", "user_id")),
+    Field("class", ("class", "question_class")),
+    Field("routed_as", ("routed_as",)),
+    Field("rule", ("rule",)),
 )
 
 GOLDEN_WRAPPERS = (
@@ -96,6 +103,7 @@ def golden_from_rows(
     fields: Mapping[str, str] | None = None,
     corpus_keys: Collection[Key] | None = None,
     stores: Mapping[Key, str] | None = None,
+    restricted: Mapping[Key, Entry] | None = None,
 ) -> GoldenSet:
     """Make a golden set of records.
 
@@ -113,6 +121,9 @@ def golden_from_rows(
         The ids that exist. Expected keys that are not among them are problems.
     stores
         Key to store; where a row says the store of an expected key, they must agree.
+    restricted
+        Entries that not everybody may see. Expected keys among them that the row's user may not
+        see are problems.
 
     Raises
     ------
@@ -133,6 +144,8 @@ def golden_from_rows(
         reader.check_keys(corpus_keys)
     if stores is not None:
         reader.check_stores(stores)
+    if restricted:
+        reader.check_access(restricted)
     reader.problems.raise_if_any()
     return GoldenSet(tuple(queries))
 
@@ -162,6 +175,7 @@ class _Reader:
         self.n_read = 0
         self.seen: dict[str, Record] = {}
         self.judgments: list[tuple[Record, _Judgment]] = []
+        self.users: dict[int, str | None] = {}
 
     def query(self, row: Record) -> Query | None:
         self.n_read += 1
@@ -172,9 +186,22 @@ class _Reader:
         expected, grades, judged = self.judged(row)
         filters = self.mapping(row, "filter")
         user = self.optional(row, "user")
+        label, routed_as = self.class_of(row, "class"), self.class_of(row, "routed_as")
+        rule = None if routed_as is None else self.optional(row, "rule")
         if len(self.problems) > before:
             return None
-        return Query(query_id, slice_name, text, expected, grades, judged, filters, user)
+        self.users[id(row)] = user
+        route = None if routed_as is None else Route(routed_as, rule or "the golden set")
+        return Query(
+            query_id, slice_name, text, expected, grades, judged, filters, user, label, route
+        )
+
+    def class_of(self, row: Record, noun: str) -> str | None:
+        """Return the name of a class, which becomes part of the names of knobs."""
+        name = self.optional(row, noun)
+        if name is not None and CLASS_NAME.fullmatch(name) is None:
+            self.add(row, f"{noun} {quoted(name)} is no name: use letters, digits, - and _.")
+        return name
 
     def check_keys(self, known: Collection[Key]) -> None:
         """Report each expected key that the corpus lacks."""
@@ -204,6 +231,15 @@ class _Reader:
                     f"{quoted(judgment.key)} is expected as a {judgment.store}, "
                     f"but the corpus holds it as a {actual}. Correct one of them.",
                 )
+
+    def check_access(self, restricted: Mapping[Key, Entry]) -> None:
+        """Report each expected key that the row's user may not see."""
+        for row, judgment in self.judgments:
+            entry = restricted.get(judgment.key)
+            if entry is None or (judgment.grade is not None and judgment.grade <= 0):
+                continue
+            if id(row) in self.users and not may_see(entry, self.users[id(row)]):
+                self.add(row, _forbidden(entry, self.users[id(row)]))
 
     def add(self, row: Record, message: str) -> None:
         self.problems.add(message, line=row.line, where=self.places.get(id(row)))
@@ -380,6 +416,26 @@ def _without_repeats(judgments: list[_Judgment]) -> list[_Judgment]:
     return list(kept.values())
 
 
+def _forbidden(entry: Entry, user: str | None) -> str:
+    """Say that a question expects what its user may not see, and what mends it."""
+    key, principals = quoted(entry.entry_id), entry.principals or ()
+    if not principals:
+        return (
+            f"nobody may see the expected entry {key}: its principals are empty. "
+            "Expect another key, or name somebody there."
+        )
+    named = listed([quoted(name) for name in principals], limit=5)
+    if user is None:
+        return (
+            f"a question without a user finds public entries alone, and the expected entry {key} "
+            f"is for {named}. Give the question such a user, or the entry no principals."
+        )
+    return (
+        f"the user {quoted(user)} may not see the expected entry {key}, which is for {named}. "
+        "Ask as one of them, add the user to the entry's principals, or expect another key."
+    )
+
+
 def _is_absent(value: Value) -> bool:
     return value is None or value == ""
 
@@ -403,4 +459,8 @@ def _row(query: Query) -> dict[str, object]:
         row["filter"] = dict(query.filter)
     if query.user is not None:
         row["user"] = query.user
+    if query.label is not None:
+        row["class"] = query.label
+    if query.route is not None:
+        row["routed_as"], row["rule"] = query.route
     return row

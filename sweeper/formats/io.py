@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import yaml
 
-from sweeper.corpus import Corpus
+from sweeper.corpus import Corpus, Entry
 from sweeper.errors import InputError, Problem
 from sweeper.files import read_text, write_atomically
 from sweeper.formats.cells import join_cell
@@ -59,6 +59,7 @@ def read_golden(
     fields: Mapping[str, str] | None = None,
     topics: str | Path | None = None,
     corpus_keys: Collection[Key] | None = None,
+    restricted: Mapping[Key, Entry] | None = None,
 ) -> GoldenSet:
     """Read a golden set, or TREC qrels as one (``qrels``).
 
@@ -78,6 +79,9 @@ def read_golden(
         The texts of the questions, for qrels alone.
     corpus_keys
         Ids of the corpus, if it is known. An expected key that it lacks is an error.
+    restricted
+        Entries of the corpus that not everybody may see (``Corpus.restricted``). An expected key
+        that the question's user may not see is an error: no setting could ever find it.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def read_golden(
     if topics is not None or _is_qrels(text, path):
         if fields:
             raise InputError(Problem("qrels have no named fields. Leave fields out.", str(path)))
-        return read_qrels(path, topics=topics, corpus_keys=corpus_keys)
+        return read_qrels(path, topics=topics, corpus_keys=corpus_keys, restricted=restricted)
     source = parse_source(text, path)
     rows = dataset_questions(source.data, source.path) or find_rows(
         source.data,
@@ -103,7 +107,12 @@ def read_golden(
         },
     )
     return golden_from_rows(
-        rows, path=source.path, is_table=source.is_table, fields=fields, corpus_keys=corpus_keys
+        rows,
+        path=source.path,
+        is_table=source.is_table,
+        fields=fields,
+        corpus_keys=corpus_keys,
+        restricted=restricted,
     )
 
 
@@ -338,7 +347,7 @@ _PLAIN_NAMES = frozenset(
     (
         *("id", "slice", "query", "expected", "grades", "filter", "user"),
         *("text", "source_type", "title", "updated_at", "age_days", "tags", "path"),
-        *("document", "memory"),
+        *("principals", "document", "memory"),
     )
 )
 _QuotingDumper.add_representer(str, _quote_unless_plain_name)

@@ -68,6 +68,7 @@ def read_qrels(
     *,
     topics: str | Path | None = None,
     corpus_keys: Collection[Key] | None = None,
+    restricted: Collection[Key] | None = None,
 ) -> GoldenSet:
     """Read qrels as a golden set; what was counted on the way is logged as a warning.
 
@@ -80,16 +81,18 @@ def read_qrels(
         enough for an engine that knows questions by their ids.
     corpus_keys
         Ids of the corpus, if it is known.
+    restricted
+        Those of them that not everybody may see.
 
     Raises
     ------
     InputError
         With every problem of the file: judgments that conflict, a query without a topic, an
-        expected document that the corpus lacks.
+        expected document that the corpus lacks, or that is not public.
     """
     qrels = parse_qrels(read_text(path), path)
     texts = None if topics is None else read_topics(topics)
-    golden, notes = golden_from_qrels(qrels, texts, corpus_keys=corpus_keys)
+    golden, notes = golden_from_qrels(qrels, texts, corpus_keys=corpus_keys, restricted=restricted)
     for note in notes:
         _LOG.warning("%s: %s", path, note)
     return golden
@@ -150,6 +153,7 @@ def golden_from_qrels(
     topics: Mapping[QueryId, str] | None = None,
     *,
     corpus_keys: Collection[Key] | None = None,
+    restricted: Collection[Key] | None = None,
 ) -> tuple[GoldenSet, list[str]]:
     """Make a golden set of judgments, and the texts of the questions if they are known.
 
@@ -162,7 +166,8 @@ def golden_from_qrels(
     Raises
     ------
     InputError
-        If a judged query has no topic, or the corpus lacks an expected document.
+        If a judged query has no topic, the corpus lacks an expected document, or it is not public:
+        qrels name no users, and a question without one finds public entries alone.
     """
     problems = Problems(qrels.path)
     if topics is not None:
@@ -176,6 +181,15 @@ def golden_from_qrels(
                     f"{quoted(query_id)}. Correct the id, or add the entry.",
                     line=line,
                 )
+    hidden = restricted or ()
+    for (query_id, key), line in qrels.lines.items():
+        if key in hidden and qrels.grades[query_id][key] > 0:
+            problems.add(
+                f"query {quoted(query_id)} has no user, as qrels name none, and the relevant "
+                f"{quoted(key)} is not public. Make a golden set of the qrels (sweep import trec) "
+                "and give the question a user, or the entry no principals.",
+                line=line,
+            )
     problems.raise_if_any()
     queries = tuple(
         Query(

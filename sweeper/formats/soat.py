@@ -62,6 +62,7 @@ def import_soat(golden_path: str | Path, docs_root: str | Path) -> tuple[Corpus,
         queries,
         path=source.path,
         corpus_keys=corpus.keys,
+        restricted=corpus.restricted,
         stores={entry.entry_id: entry.store for entry in corpus.entries},
     )
     return corpus, golden

@@ -196,9 +196,10 @@ class _Scale:
         at = [self.place(value) for value in ticks]
         if off_at is not None:
             at.append(off_at)
-            labels.append(knob.zero or knob.null or "0")
+            labels.append(knob.apart)
         ax.set_xticks(at, labels)
-        here = off_at if is_off(knob, current) or current is None else self.place(float(current))
+        apart = current is None or is_off(knob, current) or (self._log and float(current) <= 0)
+        here = off_at if apart or current is None else self.place(float(current))
         if here is None:
             return
         ax.axvline(here, color=CURRENT, linewidth=1.2, linestyle=(0, (1, 1.2)), zorder=1.5)

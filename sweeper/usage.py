@@ -1,0 +1,206 @@
+"""A sweep's usage logs: read from files, or left by simulated readers of its own engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sweeper.capture import capture
+from sweeper.config import Config
+from sweeper.config_file import ReadersBlock
+from sweeper.engine_blocks import GoldenBlock
+from sweeper.engines.base import Engine
+from sweeper.errors import InputError
+from sweeper.formats import read_golden
+from sweeper.formats.usage import read_usage
+from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.knobs import Prior, Settings
+from sweeper.pools import Usefulness as UsefulnessOfPages
+from sweeper.prior import Readers, UsageLog, Usefulness, canonical_question, factors, simulate
+from sweeper.ranking import rank
+
+__all__ = ["Usage", "read_usage_logs"]
+
+_FEEDBACK = Prior(strength=1.0, cap=2.0, half_life_days=0.0, interactions=None, log=None)
+"""By which prior pages are offered to simulated readers where it feeds on its own mistakes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a config says of usage, read: logs, and what simulated readers will ask."""
+
+    config: Config
+    logs: Mapping[str, UsageLog]
+    questions: Mapping[str, GoldenSet]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What identifies each log, known before any reader is simulated."""
+        found = {name: log.digest for name, log in self.logs.items()}
+        return {**found, **{name: golden.digest for name, golden in self.questions.items()}}
+
+    def open(self, engine: Engine, as_of: datetime) -> UsefulnessOfPages | None:
+        """Return the logs, simulated readers having asked the engine; ``None`` if there are none.
+
+        Readers are offered what today's setting returns, unrouted. Their last question is asked
+        before ``as_of``.
+
+        Raises
+        ------
+        InputError
+            If some settings learn from past usage, and there is none.
+        """
+        if not self.config.file.usage:
+            _check_off(self.config)
+            return None
+        logs = {}
+        for name, block in self.config.file.usage.items():
+            if block.simulate is None:
+                logs[name] = self.logs[name]
+            else:
+                offers = _Offers(self.config, engine, self.questions[name], block.simulate)
+                logs[name] = offers.simulated(as_of)
+        return Usefulness(logs, as_of)
+
+
+def read_usage_logs(config: Config, golden: GoldenSet, keys: frozenset[Key] | None) -> Usage:
+    """Read what a config says of usage.
+
+    Parameters
+    ----------
+    config
+        With its blocks ``usage``.
+    golden
+        No log may hold one of its questions: figures would be of questions learned from.
+    keys
+        The pages that exist, where they are known.
+
+    Raises
+    ------
+    InputError
+        If a file has problems, a question is in the golden set too, or a knob asks for more
+        interactions than its log has, or for a log that there is not.
+    """
+    logs: dict[str, UsageLog] = {}
+    questions: dict[str, GoldenSet] = {}
+    for name, block in config.file.usage.items():
+        if block.path is not None:
+            logs[name] = read_usage(config.resolve(block.path))
+            asked = {canonical_question(one.question) for one in logs[name].interactions}
+        else:
+            assert block.simulate is not None
+            given = block.simulate.questions
+            source = GoldenBlock(path=given) if isinstance(given, str) else given
+            path = config.existing(source)
+            questions[name] = read_golden(path, fields=source.fields or None, corpus_keys=keys)
+            asked = {canonical_question(query.text) for query in questions[name].queries}
+        _check_held_out(config, golden, name, asked)
+    usage = Usage(config, logs, questions)
+    _check_knobs(usage)
+    return usage
+
+
+def _check_held_out(config: Config, golden: GoldenSet, name: str, asked: set[str]) -> None:
+    both = [q.query_id for q in golden.queries if canonical_question(q.text) in asked]
+    if both:
+        more = f" and {len(both) - 3} more" if len(both) > 3 else ""
+        raise InputError(
+            f"{config.path}: usage.{name}: it holds questions of the golden set "
+            f"({', '.join(both[:3])}{more}), so figures would be of questions that were learned "
+            "from. Leave them out of one of the two."
+        )
+
+
+def _check_knobs(usage: Usage) -> None:
+    """Check every log and number of interactions that the config names."""
+    config = usage.config
+    wanted = [(i.get("prior.log"), i.get("prior.interactions")) for i in _settings(config)]
+    swept = (config.space.values("prior.log"), config.space.values("prior.interactions"))
+    known = list(config.file.usage)
+    sizes = {
+        name: len(usage.logs[name]) if block.simulate is None else block.simulate.interactions
+        for name, block in config.file.usage.items()
+    }
+    for name, count in (*wanted, *itertools.product(*swept)):
+        if name in (None, "first") and name not in known:
+            name = next(iter(known), None)
+        elif name not in known:
+            said = f"The logs are: {', '.join(known)}." if known else "Name logs under usage."
+            raise InputError(f'{config.path}: prior.log: there is no log "{name}". {said}')
+        if known and int(count or 0) > sizes[str(name)]:
+            raise InputError(
+                f"{config.path}: prior.interactions: {count} is more than the log "
+                f"{name} has ({sizes[str(name)]})."
+            )
+
+
+def _check_off(config: Config) -> None:
+    strengths = [item.get("prior.strength") for item in _settings(config)]
+    if any((*strengths, *config.space.values("prior.strength"))):
+        raise InputError(
+            f"{config.path}: prior.strength: there is no usage log to learn from. Name one under "
+            "usage."
+        )
+
+
+def _settings(config: Config) -> list[Settings]:
+    return [config.current, *(arm for _, arm in config.arms)]
+
+
+class _Offers:
+    """What is shown to readers: the answers of an engine to their questions."""
+
+    def __init__(
+        self, config: Config, engine: Engine, golden: GoldenSet, block: ReadersBlock
+    ) -> None:
+        if not engine.channels:
+            raise InputError(
+                f"{config.path}: usage: readers cannot be simulated on an engine that shows no "
+                "candidates. Give a log by its path."
+            )
+        base = config.current.with_values({"prior.strength": 0.0})
+        depth = base.effective_depth
+        self._settings = base.with_values({"limit": max(block.offered * 4, 1), "depth": depth})
+        self._block, self._golden = block, golden
+        self._pool = capture(golden, engine, depth=depth)
+
+    def shown(self, prior: Mapping[Key, float]) -> Mapping[QueryId, Sequence[Key]]:
+        """Return the first pages of each answer, a page once."""
+        found = {}
+        for number, query in enumerate(self._golden.queries):
+            rows = rank(
+                self._pool.candidates(number),
+                self._settings,
+                channels=self._pool.channels,
+                prior=prior,
+            )
+            pages = dict.fromkeys(row.key for row in rows)
+            found[query.query_id] = tuple(pages)[: self._block.offered]
+        return found
+
+    def simulated(self, as_of: datetime) -> UsageLog:
+        block = self._block
+        last = timedelta(days=max(0, block.interactions - 1) / block.per_day)
+
+        def learn(log: UsageLog) -> Mapping[Key, float]:
+            return factors(
+                log,
+                as_of=log.interactions[-1].at,
+                strength=_FEEDBACK.strength,
+                cap=_FEEDBACK.cap,
+                half_life_days=_FEEDBACK.half_life_days,
+            )
+
+        return simulate(
+            self.shown,
+            {query.query_id: query.expected for query in self._golden.queries},
+            {query.query_id: query.text for query in self._golden.queries},
+            n=block.interactions,
+            start=as_of - last - timedelta(days=1),
+            end=as_of,
+            readers=Readers(block.seed, block.position_bias, block.wrong, block.per_day),
+            rounds=8,
+            learn=learn if block.feedback else None,
+        )
