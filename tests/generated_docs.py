@@ -1,11 +1,12 @@
-"""Generated pages of ``docs/``: the config and CLI references, SOAT's tables, the README's plot.
+"""Generated pages of ``docs/``: config and CLI references, tables of others, the README's plot.
 
     python -m tests.generated_docs                     write them (make docs)
     python -m tests.generated_docs --check             fail if one of them has drifted
     python -m tests.generated_docs --soat ../shared    measure SOAT's figures again, then write
 
 ``docs/results/soat-halflife.json`` holds figures at full precision. Only ``--soat`` rewrites it,
-because it needs the reference data; the tables in ``docs/soat.md`` are made of it.
+because it needs the reference data; the tables in ``docs/soat.md`` are made of it. Those in
+``docs/routing.md`` are made in ``tests.routing_page``, of figures that ``make results`` measures.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -39,6 +40,8 @@ from sweeper.metrics import METRICS
 from sweeper.result_tables import figure_label
 from sweeper.sweep import run_sweep
 from sweeper.tables import decimals
+from tests.markdown import filled, table
+from tests.routing_page import LARGE, PAGE, SMALL, routing_parts
 
 __all__ = ["PROJECT", "cli_page", "commands", "config_page", "drifted", "measure_soat", "pages"]
 
@@ -56,6 +59,7 @@ def pages() -> dict[Path, str]:
         PROJECT / "docs/config.md": config_page(),
         PROJECT / "docs/cli.md": cli_page(),
         PROJECT / "docs/soat.md": _soat_page(),
+        PAGE: _routing_page(),
     }
 
 
@@ -66,24 +70,6 @@ def drifted() -> list[str]:
         for path, text in pages().items()
         if not path.exists() or path.read_text("utf-8") != text
     ]
-
-
-def table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int | None = None
-) -> str:
-    """Return a Markdown table whose cells are Markdown already.
-
-    Parameters
-    ----------
-    header, rows
-        Texts.
-    numbers
-        Columns from this one on hold numbers and go to the right.
-    """
-    left = len(header) if numbers is None else numbers
-    rule = ["---" if place < left else "--:" for place in range(len(header))]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in (header, rule, *rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
 # --- docs/config.md -------------------------------------------------------------------------------
@@ -153,7 +139,8 @@ id. Two spellings of one value (`0` and `off`, `0.10` and `0.1`) are one trial.
 {table}
 What each knob does is in [semantics.md](semantics.md#one-search). A channel weight may also be
 written as a block: `weights: {{vector: 2, lexical: 1}}`. `stores` scopes the search: candidates of
-another store take no rank.
+another store take no rank. Knobs of question classes, of typed facts and of the usefulness prior
+are in [routing.md](routing.md#knobs).
 
 Any key of the engine's block is a knob too, with `engine.` before it: `engine.lexical.match`,
 `engine.chunking`, `engine.embedder.dimensions`. Each of its values is captured once. Today's value
@@ -251,9 +238,14 @@ A corpus row is one document or one memory.
 (a naive time is UTC) or a Unix time; `age_days` is the age at `as_of`. Give one of the two. A
 memory without an age does not decay, and the run says how many there are.
 
+`principals` are the names of the users and groups who may see the entry, as a list; in a CSV cell
+`|` separates them, or `;`. Without any, everybody sees it, and with an empty list (`[]`) nobody. A
+question sees what names its `user`; without a user it sees what is public
+([semantics.md](semantics.md#access)).
+
 A folder of `.md`, `.markdown` and `.txt` files is a corpus too. A file's id is its path below the
 folder without the extension, and front matter may give `title`, `updated_at`, `age_days`, `tags`,
-`id` and `source_type`.
+`id`, `source_type` and `principals` (a list, or names between commas).
 """
 
 
@@ -573,18 +565,7 @@ def _soat_page() -> str:
         "other-settings": _other_settings_table,
     }
     page = (PROJECT / "docs/soat.md").read_text("utf-8")
-    return _filled(page, {name: make(stored) for name, make in tables.items()})
-
-
-def _filled(page: str, tables: Mapping[str, str]) -> str:
-    start, end = "<!-- generated: {} -->\n", "<!-- end of generated -->"
-    for name, text in tables.items():
-        before, mark, rest = page.partition(start.format(name))
-        _, stop, after = rest.partition(end)
-        if not mark or not stop:
-            raise ValueError(f"docs/soat.md has no marked place for {name!r}")
-        page = f"{before}{mark}\n{text}\n{stop}{after}"
-    return page
+    return filled(page, {name: make(stored) for name, make in tables.items()})
 
 
 _four = decimals(4)
@@ -641,6 +622,15 @@ def _other_settings_table(stored: dict[str, Any]) -> str:
         )
     header = ["rrf_k", "floor", "half-life (days)", "exact_name MRR, ours", "reference"]
     return table(header, rows, numbers=0)
+
+
+# --- docs/routing.md ------------------------------------------------------------------------------
+
+
+def _routing_page() -> str:
+    """Return ``docs/routing.md`` with its marked parts made of the published figures."""
+    small, large = (json.loads(path.read_text("utf-8")) for path in (SMALL, LARGE))
+    return filled(PAGE.read_text("utf-8"), routing_parts(small, large))
 
 
 # --- the README's plot ----------------------------------------------------------------------------

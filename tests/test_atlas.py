@@ -217,7 +217,7 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
         {p.relative_to(tmp_path / s): p.read_bytes() for p in (tmp_path / s).rglob("*.*")}
         for s in ("1", "2")
     )
-    assert len(one) == 12 * 10 + 3
+    assert len(one) == 12 * 10 + 4
     assert one == other
 
 
@@ -256,6 +256,34 @@ def test_the_written_atlas_is_read_and_swept_and_is_not_at_its_ceiling(tmp_path:
     assert overall["value"].between(0.1, 0.9).all()
 
 
+def test_the_large_routing_config_is_the_small_one_without_what_learns_from_usage(
+    tmp_path: Path,
+) -> None:
+    write_atlas(make_atlas(40), tmp_path)
+    small = load_config(ROOT / "configs/routing.yaml")
+    large = load_config(tmp_path / "routing.yaml")
+    assert large.file.classes == "golden"
+    assert large.file.usage == {}
+    assert large.as_of == small.as_of
+    assert (large.current, large.metrics) == (small.current, small.metrics)
+    learning = [name for name, settings in small.arms if settings.prior is not None]
+    arms = dict(large.arms)
+    assert {"prior", "all", "lexical-all"} <= set(learning)
+    assert arms == {name: item for name, item in small.arms if name in arms}
+    assert {*arms, *learning} == set(dict(small.arms))
+
+
+def test_of_each_budget_the_large_space_holds_the_smallest_and_the_largest(tmp_path: Path) -> None:
+    write_atlas(make_atlas(40), tmp_path)
+    small = load_config(ROOT / "configs/routing.yaml").space
+    large = load_config(tmp_path / "routing.yaml").space
+    assert large.knobs == small.knobs
+    for name in large.knobs:
+        values = small.values(name)
+        ends = (values[0], values[-1])
+        assert large.values(name) == (ends if name.endswith(".budget") else values), name
+
+
 def test_a_folder_that_holds_something_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -272,5 +300,9 @@ def test_the_command_writes_the_atlas_and_says_how_to_sweep_it(
 ) -> None:
     monkeypatch.setattr(atlas_large, "make_atlas", lambda: make_atlas(12))
     atlas_large.main([str(tmp_path / "new")])
-    assert capsys.readouterr().out.splitlines()[-1] == f"sweep run {tmp_path / 'new/atlas.yaml'}"
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"sweep run {tmp_path / 'new/atlas.yaml'}",
+        f"sweep run {tmp_path / 'new/routing.yaml'}",
+    ]
     assert load_config(tmp_path / "new/atlas.yaml").name == "atlas-large"
+    assert load_config(tmp_path / "new/routing.yaml").name == "routing-large"

@@ -39,7 +39,7 @@ def test_the_document_has_a_stable_shape(config: Path, results: Path) -> None:
     [folder] = sweeps(results)
     assert list(found) == [
         *("sweeper", "schema", "sweep", "folder", "n_trials", "n_queries"),
-        *("current", "line", "front", "arms", "files"),
+        *("current", "line", "front", "arms", "moves", "files"),
     ]
     assert found["schema"] == "sweep.run/1"
     assert found["sweep"] == f"small/{folder.name}"

@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.atlas_large DIR
 
-writes ``pages/<category>/<name>.md``, ``golden.jsonl``, ``triples.json`` and ``atlas.yaml``, which
-is ``configs/atlas.yaml`` on these files: ``sweep run DIR/atlas.yaml``. Everything follows from the
-seed, byte for byte. Services share the words of their names, and ten pages are about each of them,
-so that recall@5 is far from its ceiling.
+writes ``pages/<category>/<name>.md``, ``golden.jsonl``, ``triples.json`` and two configs on these
+files: ``atlas.yaml``, which is ``configs/atlas.yaml``, and ``routing.yaml``, which is
+``configs/routing.yaml`` without what learns from usage, by the classes of the golden rows and with
+fewer budgets. Everything follows from the seed, byte for byte. Services share the words of their
+names, and ten pages are about each of them, so that recall@5 is far from its ceiling.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Atlas", "Fact", "Page", "main", "make_atlas", "write_atlas"]
+import yaml
 
-CONFIG = Path(__file__).parents[2] / "configs/atlas.yaml"
+from sweeper.formats.yaml_text import load_yaml
+
+__all__ = ["Atlas", "Fact", "Page", "main", "make_atlas", "routing_config", "write_atlas"]
+
+CONFIGS = Path(__file__).parents[2] / "configs"
 N_SERVICES = 300
 N_TICKETS = 4  # per service, each with the digest of a meeting
 QUESTIONS_PER_TYPE = 60
@@ -220,16 +225,40 @@ def _ask(kind: str, it: _Service, users: list[str], rng: random.Random) -> tuple
 
 
 def write_atlas(atlas: Atlas, folder: Path) -> None:
-    """Write an atlas, and the config that sweeps it, into a new or empty folder."""
+    """Write an atlas, and the configs that sweep it, into a new or empty folder."""
     files = {f"pages/{page}.md": text for page, text in atlas.pages.items()}
     files["golden.jsonl"] = "".join(json.dumps(row) + "\n" for row in atlas.golden)
     files["triples.json"] = json.dumps(atlas.triples, indent=1) + "\n"
-    config = CONFIG.read_text("utf-8").partition("\n\n")[2]  # without the words at its top
+    config = (CONFIGS / "atlas.yaml").read_text("utf-8")
+    config = config.partition("\n\n")[2]  # without the words at its top
     config = config.replace("name: atlas\n", "name: atlas-large\n")
     files["atlas.yaml"] = config.replace("corpora/atlas/", "")
+    files["routing.yaml"] = routing_config((CONFIGS / "routing.yaml").read_text("utf-8"))
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8", newline="\n")
+
+
+def routing_config(text: str) -> str:
+    """Return ``configs/routing.yaml`` for a large atlas.
+
+    Classes are those of the golden rows. There are no readers, so whatever learns from them is
+    left out, and what is built on it. Of each budget the smallest and the largest are swept.
+    """
+    config: Any = load_yaml(text.replace("corpora/atlas/", ""), "routing.yaml").data
+    config |= {"name": "routing-large", "classes": "golden"}
+    del config["usage"]
+    arms: dict[str, Any] = {}
+    for name, knobs in config["arms"].items():
+        learns = any(knob.startswith("prior.") for knob in knobs)
+        if not learns and knobs.get("from", name) in {name, *arms}:
+            arms[name] = knobs
+    config["arms"] = arms
+    for name, values in config["space"].items():
+        if name.endswith(".budget"):
+            config["space"][name] = [values[0], values[-1]]
+    written: str = yaml.safe_dump(config, sort_keys=False, width=100)
+    return written
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -242,7 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     atlas = make_atlas()
     write_atlas(atlas, folder)
     print(f"{len(atlas.pages)} pages, {len(atlas.golden)} questions, {len(atlas.triples)} triples")
-    print(f"sweep run {folder / 'atlas.yaml'}")
+    for name in ("atlas.yaml", "routing.yaml"):
+        print(f"sweep run {folder / name}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,165 @@
+"""Named settings: built on one another, and what each moves against what it is built on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeper.arms import arms_of, arms_table, moves_of, moves_tables, verdict_table
+from sweeper.config import Config, load_config
+from sweeper.errors import InputError
+from sweeper.intervals import mean_interval
+from sweeper.results import Results
+from sweeper.sweep import run_sweep
+from tests.projects import invoke, write_project
+
+ARMS = (
+    "arms={slow: {recency_half_life_days: 7}, "
+    "alone: {from: slow, weights.vector: 0}, short: {rrf_k: 1, limit: 1}}"
+)
+GROUPS = {  # that a metric has a value in
+    "recall@1": ["entity", "fresh", "overall"],
+    "mrr": ["entity", "fresh", "overall"],
+    "abstention": ["nothing", "overall"],
+}
+
+
+def loaded(folder: Path, *changes: str) -> Config:
+    return load_config(write_project(folder), [ARMS, "space={}", "table={}", *changes])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("arms")
+    return run_sweep(loaded(folder), root=folder / "results").results
+
+
+def test_an_arm_changes_the_one_that_it_is_built_on(results: Results) -> None:
+    slow, alone, short = (results.settings[arm.trial] for arm in arms_of(results))
+    assert (slow.recency_half_life_days, slow.weight("vector")) == (7, 1)
+    assert (alone.recency_half_life_days, alone.weight("vector")) == (7, 0)
+    assert (short.rrf_k, short.limit) == (1, 1)
+
+
+def test_arms_know_what_they_are_compared_with(results: Results) -> None:
+    arms = {arm.name: arm for arm in arms_of(results)}
+    assert list(arms) == ["slow", "alone", "short"]
+    assert [arm.base for arm in arms.values()] == ["today", "slow", "today"]
+    assert arms["alone"].base_trial == arms["slow"].trial
+    assert arms["slow"].base_trial == results.trial("current")
+
+
+def test_arms_stand_in_the_order_of_the_config_whatever_their_trials(tmp_path: Path) -> None:
+    config = load_config(
+        write_project(tmp_path), ["arms={far: {rrf_k: 999}, near: {rrf_k: 20}}", "space.rrf_k=[20]"]
+    )
+    found = run_sweep(config, root=tmp_path / "results").results
+    assert [arm.name for arm in arms_of(found)] == ["far", "near"]
+    assert found.trial("near") < found.trial("far")
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ("{a: {from: b}, b: {rrf_k: 1}}", r"from: no arm above is called 'b'. "),
+        ("{a: {from: a}}", "no arm above is called 'a'"),
+        ("{b: {rrf_k: 1}, a: {from: bb}}", 'Did you mean "b"'),
+        ("{b: {rrf_k: 1}, a: {from: [b]}}", "no arm above is called"),
+    ],
+)
+def test_an_arm_is_built_on_one_above_it_alone(tmp_path: Path, arms: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        loaded(tmp_path, f"arms={arms}")
+
+
+def test_a_move_is_the_mean_difference_of_the_questions_and_its_interval(results: Results) -> None:
+    moves = {(m.arm, m.metric, m.group): m for m in moves_of(results)}
+    arm = next(arm for arm in arms_of(results) if arm.name == "alone")
+    scores = results.scores([arm.base_trial, arm.trial])
+    before, after = scores.values["mrr"]
+    for group in (*results.golden.slices, "overall"):
+        rows = [n for n, q in enumerate(results.golden.queries) if group in (q.slice, "overall")]
+        own = (after - before)[rows]
+        own = own[~np.isnan(own)]
+        if not len(own):
+            assert ("alone", "mrr", group) not in moves
+            continue
+        move = moves["alone", "mrr", group]
+        assert move.n_queries == len(own)
+        assert move.difference == pytest.approx(own.mean())
+        if group != "overall":
+            interval = mean_interval([own], seed=0, bounds=(-1.0, 1.0))
+            assert interval is not None
+            assert (move.low, move.high) == (interval.low, interval.high)
+
+
+def test_what_cannot_be_better_or_worse_is_left_out(tmp_path: Path) -> None:
+    metrics = "metrics=[mrr, returned, class_accuracy]"
+    config = loaded(tmp_path, metrics, "objectives={overall.mrr: maximize}", "classes=rules")
+    found = run_sweep(config, root=tmp_path / "results").results
+    assert {move.metric for move in moves_of(found)} == {"mrr"}
+
+
+def test_the_verdict_follows_from_the_interval(results: Results) -> None:
+    for move in moves_of(results):
+        if move.low is None or move.high is None:
+            continue
+        expected = "better" if move.low > 0 else "worse" if move.high < 0 else "no difference shown"
+        assert move.verdict == expected
+    table = verdict_table(results, moves_of(results))
+    metrics = {move.metric for move in moves_of(results)}
+    assert len(table.rows) == 3 * len(metrics)
+    for _, _, metric, *said in table.rows:
+        groups = [text.split(" ")[0] for part in said for text in part.split(", ") if text]
+        assert sorted(groups) == GROUPS[metric]
+
+
+def test_a_table_per_metric_has_every_arm_and_slice(results: Results) -> None:
+    tables = moves_tables(results, moves_of(results))
+    for table in tables:
+        assert [row[:2] for row in table.rows] == [
+            ("slow", "today"),
+            ("alone", "slow"),
+            ("short", "today"),
+        ]
+    keys = [[column.key for column in table.columns[2:]] for table in tables]
+    assert keys == list(GROUPS.values())
+
+
+def test_the_table_says_what_an_arm_is_built_on(results: Results) -> None:
+    table = arms_table(results)
+    assert table is not None
+    changes = {row[0]: row[1] for row in table.rows}
+    assert changes == {
+        "today": "",
+        "slow": "recency_half_life_days 7",
+        "alone": "slow, and weights.vector 0",
+        "short": "rrf_k 1, limit 1",
+    }
+
+
+def test_changes_of_many_classes_are_summed_up_for_people_alone(tmp_path: Path) -> None:
+    names = ("lookup", "impact", "code")
+    knobs = ", ".join(f"routing.{name}.budget: 2" for name in names)
+    config = loaded(tmp_path, f"arms={{routed: {{rrf_k: 5, {knobs}}}}}")
+    found = run_sweep(config, root=tmp_path / "results").results
+    shown = invoke("show", "small", "--results", tmp_path / "results").stdout
+    assert "rrf_k 5, routing of code, impact, lookup" in shown
+    table = arms_table(found)
+    assert table is not None
+    assert all(f"routing.{name}.budget 2" in table.rows[1][1] for name in names)
+
+
+def test_programs_get_moves_as_numbers(tmp_path: Path) -> None:
+    path = write_project(tmp_path)
+    done = invoke(
+        *("run", path, "--results", tmp_path / "results", "--json", "--no-plots"),
+        *("--set", ARMS, "--set", "space={}", "--set", "table={}"),
+    )
+    moves = done.document["moves"]
+    assert {move["arm"] for move in moves} == {"slow", "alone", "short"}
+    assert set(moves[0]) == {
+        *("arm", "metric", "group", "n_queries", "difference", "low", "high", "verdict"),
+    }
