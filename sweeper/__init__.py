@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     )
     from sweeper.golden import GoldenSet as GoldenSet
     from sweeper.golden import Query as Query
+    from sweeper.golden import Route as Route
     from sweeper.knobs import KNOBS as KNOBS
-    from sweeper.knobs import Settings as Settings
     from sweeper.metrics import METRICS as METRICS
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
@@ -78,9 +78,11 @@ if TYPE_CHECKING:
     from sweeper.report import write_report as write_report
     from sweeper.results import Results as Results
     from sweeper.results import load as load
+    from sweeper.routing import classify as classify
     from sweeper.runs import Judgments as Judgments
     from sweeper.runs import Positions as Positions
     from sweeper.runs import Run as Run
+    from sweeper.settings import Settings as Settings
     from sweeper.spaces import SearchSpace as SearchSpace
     from sweeper.sweep import Summary as Summary
     from sweeper.sweep import run_sweep as run_sweep
@@ -92,6 +94,7 @@ _HOME = {
     # nouns
     "GoldenSet": "golden",
     "Query": "golden",
+    "Route": "golden",
     "Corpus": "corpus",
     "Entry": "corpus",
     "Chunking": "corpus",
@@ -101,12 +104,13 @@ _HOME = {
     "Run": "runs",
     "Judgments": "runs",
     "Positions": "runs",
-    "Settings": "knobs",
+    "Settings": "settings",
     "SearchSpace": "spaces",
     "KNOBS": "knobs",
     "SweeperError": "errors",
     # arithmetic
     "rank": "ranking",
+    "classify": "routing",
     "RankedRow": "ranking",
     "Replay": "replay",
     "Metric": "metrics",

@@ -18,12 +18,13 @@ from sweeper.errors import EngineError, InputError, SweeperError
 from sweeper.evaluate import evaluate
 from sweeper.faults import Observation, uncut
 from sweeper.golden import GoldenSet, ItemId, Query, QueryId
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import Value, knob
 from sweeper.opening import Progress, silent
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import RankedRow, rank
 from sweeper.results import Results
 from sweeper.runs import Judgments, Run
+from sweeper.settings import Settings
 
 __all__ = ["Answers", "Check", "Difference", "Probe", "Repeats"]
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from sweeper.golden import OVERALL
 from sweeper.intervals import mean_interval
-from sweeper.knobs import Settings, knob
+from sweeper.knobs import knob
 from sweeper.metrics import ClassAccuracy
 from sweeper.pools import FloatArray
 from sweeper.recommend import Scores
 from sweeper.result_tables import Table, figure_columns, tallies, worth_of_a_question
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.tables import Column, plain
 
 __all__ = ["Arm", "Move", "arms_of", "arms_table", "moves_of", "moves_tables", "verdict_table"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sweeper.errors import SweeperError
 from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 
 __all__ = ["ask"]
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.metrics import Feature, Metric
 from sweeper.paired import fewest_to_differ
 from sweeper.pools import VECTOR, FloatArray, Pool
 from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 
 __all__ = [
     "SMALL_SLICE",

@@ -11,12 +11,12 @@ import numpy as np
 
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.judging import Box, JudgingPool, judging_pool
-from sweeper.knobs import Settings
 from sweeper.metrics import Hit, Metric, Recall, ReciprocalRank
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
 from sweeper.result_tables import Table, figure_label
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.tables import Column
 from sweeper.ties import tie_bounds
 

@@ -25,9 +25,10 @@ from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import CAPTURE_PREFIX, Settings, Value, knob_name
+from sweeper.knobs import CAPTURE_PREFIX, Value, knob_name
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.runs import Judgments
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace
 
 __all__ = ["MAX_TRIALS", "Config", "load_config"]

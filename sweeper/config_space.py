@@ -22,7 +22,8 @@ from sweeper.config_captures import read_captured, todays_value
 from sweeper.config_file import ConfigFile
 from sweeper.config_problems import Located, Location
 from sweeper.errors import did_you_mean
-from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Settings, Value, knob, knob_name
+from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Value, knob, knob_name
+from sweeper.settings import Settings
 from sweeper.spaces import Condition, SearchSpace, Span, significant
 
 __all__ = ["arm_base", "named_knobs", "read_arms", "read_current", "read_space"]

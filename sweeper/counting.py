@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.knobs import Settings
 from sweeper.layout import Layout
 from sweeper.pools import VECTOR, FloatArray, IntArray
 from sweeper.ranking import decay_factor
+from sweeper.settings import Settings
 
 __all__ = ["MARGIN", "UNDERFLOW", "Crossings", "Group", "Scene", "groups_of", "shared_work"]
 

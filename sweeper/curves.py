@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from sweeper.exact import Curve, exact_curve
-from sweeper.knobs import KNOBS, Knob, Settings, Value, knob
+from sweeper.knobs import KNOBS, Knob, Value, knob
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
 from sweeper.result_tables import Table, figure_label
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.stats import bootstrap_curve
 from sweeper.tables import Column
 

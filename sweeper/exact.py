@@ -26,12 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.counting import MARGIN, UNDERFLOW, Crossings, Group, Scene
-from sweeper.knobs import TRIPLES, Settings, Value, knob
+from sweeper.knobs import TRIPLES, Value, knob
 from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.staircase import ABSENT, Curve, Pieces, Staircase, Steps, join_steps, places_within
 
 __all__ = ["Curve", "exact_curve", "just_above_zero"]

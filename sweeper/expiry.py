@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeper.counting import UNDERFLOW, Group, Scene
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.staircase import ABSENT, Staircase, Steps, join_steps
 
 __all__ = ["Expiry", "expiry_of"]

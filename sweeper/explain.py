@@ -15,11 +15,12 @@ import numpy as np
 from sweeper.exact import Curve, exact_curve
 from sweeper.golden import GoldenSet, ItemId, Key, Query
 from sweeper.graph import Evidence
-from sweeper.knobs import TRIPLES, Settings, Value
+from sweeper.knobs import TRIPLES, Value
 from sweeper.metrics import parse_metric
 from sweeper.pools import VECTOR, Pool
 from sweeper.ranking import RankedRow, rank_captured
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.staircase import ABSENT
 from sweeper.triples import Triple
 

@@ -22,10 +22,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sweeper.errors import EngineError, InputError
 from sweeper.interrupts import Deadline, OutOfTime
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 
 __all__ = ["BACKENDS", "Backend", "Done", "Fanout"]
 

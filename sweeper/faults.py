@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 from sweeper.corpus import STORES, Store
 from sweeper.golden import ItemId, Key, QueryId
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.pools import Candidate, QueryCandidates
 from sweeper.ranking import NO_PRIOR, RankedRow, merge_stores, rank
+from sweeper.settings import Settings
 
 __all__ = [
     "Fault",

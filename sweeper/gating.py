@@ -19,7 +19,6 @@ from sweeper.errors import EngineError, InputError
 from sweeper.evaluate import Figures, evaluate
 from sweeper.fanout import Fanout
 from sweeper.golden import GoldenSet, Key, QueryId
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent
 from sweeper.poolfile import read_pool
@@ -27,6 +26,7 @@ from sweeper.pools import Pool
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
+from sweeper.settings import Settings
 from sweeper.sources import open_source
 from sweeper.store import Journal
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sweeper.counting import UNDERFLOW, Group, Scene
 from sweeper.exact import just_above_zero
 from sweeper.golden import Key
-from sweeper.knobs import Settings
 from sweeper.layout import Layout
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.staircase import ABSENT
 
 __all__ = ["Box", "JudgingPool", "judging_pool"]

@@ -13,12 +13,12 @@ from sweeper.corpus import parse_instant
 from sweeper.errors import InputError
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
-from sweeper.knobs import Settings
 from sweeper.poolfile import read_pool
 from sweeper.pools import Pool
 from sweeper.prior import UsageLog, Usefulness
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.store import ANSWERS, read_journal, usage_file
 
 __all__ = ["Kept"]

@@ -16,10 +16,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sweeper.evaluate import Evaluator
-from sweeper.knobs import Prior, Settings
 from sweeper.layout import Layout
 from sweeper.pools import VECTOR
 from sweeper.ranking import decay_factor
+from sweeper.settings import Prior, Settings
 
 __all__ = ["count_features"]
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.golden import Key
-from sweeper.knobs import Prior, Settings
 from sweeper.pools import VECTOR, FloatArray, Pool, Usefulness
 from sweeper.runs import Judgments
+from sweeper.settings import Prior, Settings
 
 __all__ = ["Layout"]
 

@@ -18,10 +18,10 @@ from sweeper.errors import EngineError, SweeperError
 from sweeper.evaluate import evaluate
 from sweeper.fanout import Done
 from sweeper.golden import GoldenSet, Key, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions, Run
+from sweeper.settings import Settings
 from sweeper.store import Journal
 
 __all__ = ["LiveSearch", "PartlyLive"]

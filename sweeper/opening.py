@@ -24,10 +24,11 @@ from sweeper.engines.base import Engine, PartlyShown
 from sweeper.errors import InputError
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.pools import Pool, Usefulness
 from sweeper.results import load
+from sweeper.settings import Settings
 from sweeper.store import Journal, journal_header, past_sweeps
 from sweeper.usage import Usage, read_usage_logs
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from sweeper.capture import capture as ask
 from sweeper.config import Config
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.manifest import status
 from sweeper.opening import Capture, OpenSweep, open_sweep
 from sweeper.poolfile import read_pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.store import JOURNAL, read_journal
 from sweeper.sweep import folder_of, planned
 

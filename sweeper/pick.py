@@ -15,7 +15,6 @@ from sweeper.exact import exact_curve
 from sweeper.expiry import expiry_of
 from sweeper.golden import OVERALL
 from sweeper.intervals import Interval95, mean_interval
-from sweeper.knobs import Settings
 from sweeper.margins import Flip, Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
 from sweeper.pools import FloatArray
@@ -31,6 +30,7 @@ from sweeper.recommend import (
 from sweeper.replay import Replay
 from sweeper.result_tables import tallies
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.ties import tie_bounds
 
 __all__ = ["Answer", "Pick", "default_constraints", "pick"]

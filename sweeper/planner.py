@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace, Trial, plainest
 
 __all__ = ["Planner"]

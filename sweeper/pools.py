@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sweeper.corpus import STORES, Store
 from sweeper.golden import ItemId, Key, QueryId
-from sweeper.knobs import Prior, Settings
+from sweeper.settings import Prior, Settings
 
 __all__ = [
     "LEXICAL",

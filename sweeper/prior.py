@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sweeper.golden import Key, QueryId
-from sweeper.knobs import Prior
 from sweeper.ranking import decay_factor
+from sweeper.settings import Prior
 
 __all__ = [
     "PSEUDO_CITES",

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from sweeper.corpus import STORES, Store
 from sweeper.golden import ItemId, Key, Query
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool, QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = [
     "DEFAULT_CHANNELS",

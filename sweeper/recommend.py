@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from sweeper.constraints import Constraint, Objective, split_address
 from sweeper.evaluate import exact_sums
 from sweeper.golden import OVERALL
-from sweeper.knobs import Settings, knob
+from sweeper.knobs import knob
 from sweeper.metrics import Metric, parse_metric
 from sweeper.paired import MaxT, max_t_test
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 
 __all__ = [
     "Choice",

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from sweeper.counting import groups_of, shared_work
 from sweeper.evaluate import Evaluator, Figures
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import Pool
 from sweeper.runs import Judgments, Positions
+from sweeper.settings import Settings
 
 __all__ = ["Replay"]
 

@@ -22,12 +22,13 @@ from sweeper.formats import read_golden
 from sweeper.frames import per_query_table
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.kept import Kept
-from sweeper.knobs import CAPTURE_PREFIX, Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
 from sweeper.recommend import Scores, distances, pareto_front, scores_of
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
+from sweeper.settings import Settings
 from sweeper.store import MANIFEST, past_sweeps, read_manifest, usage_file
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import Value, knob
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace, Span, significant
 
 if TYPE_CHECKING:

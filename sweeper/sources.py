@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from sweeper.engines.base import PartlyShown
 from sweeper.fanout import Done, Fanout
 from sweeper.golden import Key, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import pool_facts
 from sweeper.metrics import Metric
@@ -21,6 +20,7 @@ from sweeper.prior import Usefulness as Logs
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
+from sweeper.settings import Settings
 from sweeper.store import Journal
 
 __all__ = ["LiveSource", "MixedSource", "ReplayedSource", "Source", "open_source"]

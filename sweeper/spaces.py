@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import Value, knob
 from sweeper.pools import VECTOR
+from sweeper.settings import Settings
 
 __all__ = ["Condition", "SearchSpace", "Span", "Trial", "plainest", "significant"]
 
@@ -118,7 +119,7 @@ class SearchSpace:
 
     Examples
     --------
-    >>> from sweeper.knobs import Settings
+    from sweeper.settings import Settings
     >>> space = SearchSpace(Settings(), {"rrf_k": (5, 60), "limit": (5, 10)})
     >>> space.size, [item.rrf_k for item in space]
     (4, [5, 5, 60, 60])

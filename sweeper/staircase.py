@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from sweeper.evaluate import exact_sums, join_limbs, split_limbs
 from sweeper.golden import OVERALL
-from sweeper.knobs import Knob, Settings, Value
+from sweeper.knobs import Knob, Value
 from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.runs import Judgments, Positions, lowest
+from sweeper.settings import Settings
 
 __all__ = [
     "ABSENT",

@@ -23,7 +23,7 @@ from sweeper.evaluate import Figures
 from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
 from sweeper.interrupts import Interrupts
-from sweeper.knobs import Settings, Value, knob
+from sweeper.knobs import Value, knob
 from sweeper.manifest import changes, manifest_of, show_as, shown, started_before, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
@@ -31,6 +31,7 @@ from sweeper.planner import Planner
 from sweeper.results import Results, load
 from sweeper.runs import Judgments
 from sweeper.samplers import Known, Sampler, make_sampler
+from sweeper.settings import Settings
 from sweeper.sources import LiveSource, Source, open_source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, JOURNAL, Journal, Lock, clear_finished, write_manifest

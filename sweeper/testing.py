@@ -30,9 +30,10 @@ from sweeper.corpus import STORES, Corpus, Entry, Store
 from sweeper.engines.base import Engine
 from sweeper.errors import EngineError
 from sweeper.golden import ItemId, Key, Query
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.pools import VECTOR, Candidate, Pool, QueryCandidates
 from sweeper.ranking import DEFAULT_CHANNELS, rank
+from sweeper.settings import Settings
 
 __all__ = [
     "AS_OF",

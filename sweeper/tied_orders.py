@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
 from sweeper.golden import Key, Query
-from sweeper.knobs import Settings
 from sweeper.pools import VECTOR, Candidate, FloatArray, QueryCandidates
 from sweeper.ranking import NO_PRIOR, decay_factor
+from sweeper.settings import Settings
 
 __all__ = ["MOST_ORDERS", "TiedOrders"]
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sweeper.evaluate import exact_sums
 from sweeper.golden import OVERALL
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
+from sweeper.settings import Settings
 from sweeper.tied_orders import TiedOrders
 
 __all__ = ["TieBounds", "tie_bounds"]

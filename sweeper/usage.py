@@ -16,10 +16,10 @@ from sweeper.errors import InputError
 from sweeper.formats import read_golden
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
-from sweeper.knobs import Prior, Settings
 from sweeper.pools import Usefulness as UsefulnessOfPages
 from sweeper.prior import Readers, UsageLog, Usefulness, canonical_question, factors, simulate
 from sweeper.ranking import rank
+from sweeper.settings import Prior, Settings
 
 __all__ = ["Usage", "read_usage_logs"]
 

@@ -20,9 +20,10 @@ from sweeper.engines import EmbeddedEngine
 from sweeper.engines.base import Engine
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import CAPTURE_PREFIX, Settings, Value, knob
+from sweeper.knobs import CAPTURE_PREFIX, Value, knob
 from sweeper.opening import Progress, open_sweep, silent
 from sweeper.results import Results
+from sweeper.settings import Settings
 
 __all__ = ["Verification", "config_of", "sample_questions", "verify", "verify_sweep"]
 

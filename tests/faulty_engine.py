@@ -7,8 +7,8 @@ from typing import Any
 
 from sweeper.engines.base import Engine
 from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = ["FaultyEngine"]
 

@@ -35,9 +35,10 @@ from sweeper.formats import import_soat, write_corpus, write_golden
 from sweeper.formats.corpus_rows import CORPUS_FIELDS
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
 from sweeper.formats.spellings import Field
-from sweeper.knobs import KNOBS, Knob, Settings, knob
+from sweeper.knobs import KNOBS, Knob, knob
 from sweeper.metrics import METRICS
 from sweeper.result_tables import figure_label
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.tables import decimals
 from tests.markdown import filled, table

@@ -13,8 +13,9 @@ from sweeper.config_file import ConfigFile, UsageBlock
 from sweeper.cost import ranks_lost
 from sweeper.engine_blocks import EmbeddedBlock
 from sweeper.extraction import EXTRACTION_RULES
-from sweeper.knobs import PRIOR_KNOBS, Settings, knob
+from sweeper.knobs import PRIOR_KNOBS, knob
 from sweeper.routing import FALLBACK, RULES
+from sweeper.settings import Settings
 from tests.benchmarks.published import LARGE, ROOT, SMALL
 from tests.markdown import table
 from tests.routing_verdicts import (

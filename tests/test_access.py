@@ -24,10 +24,10 @@ from sweeper.explain import explain
 from sweeper.export import export_run
 from sweeper.formats import read_corpus, read_golden, write_corpus
 from sweeper.golden import GoldenSet, Key, Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 from sweeper.replay import Replay
 from sweeper.results import load
+from sweeper.settings import Settings
 from sweeper.testing import CORPUS, RESTRICTED, AccessSuite
 from tests.builders import entry
 from tests.projects import CONFIG, ENTRIES, QUESTIONS, invoke, write_project

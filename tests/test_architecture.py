@@ -20,6 +20,7 @@ LAYERS: tuple[str, ...] = (
     "golden",
     "corpus",
     "knobs",
+    "settings",
     "pools",
     "runs",
     "spaces",

@@ -17,10 +17,11 @@ from sweeper.audit import (
     audit_settings,
 )
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory, pool_of, query
 
 

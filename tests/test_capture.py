@@ -14,8 +14,8 @@ from sweeper.embedders import HashEmbedder
 from sweeper.engines.embedded import EmbeddedEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.pools import Candidate, QueryCandidates
+from sweeper.settings import Settings
 
 GOLDEN = GoldenSet(tuple(Query(f"q{n}", "s", f"text {n}", ("a",)) for n in range(7)))
 

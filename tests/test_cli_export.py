@@ -9,9 +9,9 @@ import pytest
 
 from sweeper.config import load_config
 from sweeper.formats import read_golden, read_run
-from sweeper.knobs import Settings
 from sweeper.ranking import rank
 from sweeper.results import load
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from tests.projects import QUESTIONS, invoke, write_project, write_rows
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sweeper.cli.pick import emitted
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from tests.projects import ROOT, Done, invoke, sweeps, write_project
 
 SETTINGS = Settings(rrf_k=60, min_similarity=0.25, recency_half_life_days=1825)

@@ -13,7 +13,7 @@ import pytest
 from sweeper.engines import Engine, open_engine
 from sweeper.errors import EngineError
 from sweeper.golden import ItemId, Key, Query
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from sweeper.store import read_manifest, write_manifest
 from tests.faulty_engine import FaultyEngine
 from tests.projects import CONFIG, Done, invoke, sweeps, write_project

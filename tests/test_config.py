@@ -12,7 +12,7 @@ from sweeper.constraints import parse_constraint
 from sweeper.engine_blocks import EmbeddedBlock
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from tests.builders import query
 
 HEAD = """\

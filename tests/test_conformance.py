@@ -12,8 +12,8 @@ from sweeper.embedders import HashEmbedder
 from sweeper.engines import EmbeddedEngine, Engine
 from sweeper.errors import EngineError
 from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.pools import Candidate, QueryCandidates
+from sweeper.settings import Settings
 from sweeper.testing import AS_OF, CORPUS, BlackBoxSuite, EngineSuite, FakeEngine
 
 SECTIONS = Chunking("section")

@@ -22,7 +22,7 @@ from sweeper.engines.embedded import EmbeddedEngine
 from sweeper.engines.lexical import LexicalIndex, Match, read_web_query
 from sweeper.errors import EngineError, InputError, StorageError
 from sweeper.golden import Query
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -9,10 +9,10 @@ import pytest
 
 from sweeper.exact import Curve, exact_curve
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory, pool_of, query
 
 METRICS = parse_metrics(["mrr", "recall@1"])

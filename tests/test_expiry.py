@@ -8,10 +8,10 @@ import pytest
 
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, found, memory, pool_of, query
 
 METRICS = parse_metrics(["mrr"])

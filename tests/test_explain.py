@@ -11,10 +11,11 @@ import pytest
 from sweeper.explain import Explanation, Missing, Remedy, explain
 from sweeper.golden import GoldenSet, Query, Route
 from sweeper.graph import Evidence
-from sweeper.knobs import TRIPLES, Prior, Settings, safe_triples_weight
+from sweeper.knobs import TRIPLES
 from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool
 from sweeper.ranking import rank
 from sweeper.replay import Replay
+from sweeper.settings import Prior, Settings, safe_triples_weight
 from sweeper.triples import Triple
 from tests.builders import document, found, memory, pool_of, query
 

@@ -19,9 +19,10 @@ from sweeper.engines.embedded import EmbeddedEngine
 from sweeper.engines.facts import FactIndex
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet, Key, Query
-from sweeper.knobs import TRIPLES, Settings
+from sweeper.knobs import TRIPLES
 from sweeper.poolfile import read_pool
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.triples import Triple
 from sweeper.verify import verify_sweep

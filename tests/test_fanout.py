@@ -19,10 +19,10 @@ from sweeper.config import Config, load_config
 from sweeper.errors import EngineError, IncompleteError, InputError
 from sweeper.fanout import Done, Fanout
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from tests.projects import assert_same_frames, write_project
 

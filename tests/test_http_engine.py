@@ -27,9 +27,9 @@ from sweeper.engines.http import HttpEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, Query
 from sweeper.http_blocks import HttpBlock
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from tests.faulty_server import FaultyServer, answer, cut_off, late, redirect, status, text
 from tests.serving import Serving
 

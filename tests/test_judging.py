@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sweeper.golden import GoldenSet, Query
 from sweeper.judging import Box, judging_pool
-from sweeper.knobs import Settings
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory, pool_of, query
 
 

@@ -9,7 +9,8 @@ import pickle
 
 import pytest
 
-from sweeper.knobs import KNOBS, Settings, Value, knob
+from sweeper.knobs import KNOBS, Value, knob
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace, Trial
 
 

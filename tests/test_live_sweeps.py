@@ -17,9 +17,9 @@ from sweeper.engines.lexical import Match
 from sweeper.errors import EngineError
 from sweeper.formats import read_corpus
 from sweeper.golden import ItemId, Key, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from tests.projects import assert_same_frames, invoke, write_project
 

@@ -10,11 +10,12 @@ import pytest
 from sweeper.compare import tally
 from sweeper.exact import exact_curve
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.margins import Flip, Interval, Margins, margins_of
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, found, memory, pool_of, query
 from tests.property.pools import random_pool
 

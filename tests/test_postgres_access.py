@@ -17,7 +17,7 @@ from sweeper.embedders import HashEmbedder
 from sweeper.engines import Engine, open_engine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from sweeper.testing import AS_OF, RESTRICTED, AccessSuite
 from tests.builders import entry
 from tests.test_access import (

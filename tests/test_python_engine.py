@@ -14,8 +14,8 @@ from sweeper.engines.base import Engine
 from sweeper.engines.python import PythonEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import Query
-from sweeper.knobs import Settings
 from sweeper.opening import open_sweep
+from sweeper.settings import Settings
 from sweeper.testing import BlackBoxSuite
 
 QUERY = Query("q7", "s", "how long?", ("a",))
@@ -50,7 +50,7 @@ from sweeper.corpus import Chunking
 from sweeper.embedders import HashEmbedder
 from sweeper.engines import EmbeddedEngine
 from sweeper.golden import Query
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from sweeper.testing import AS_OF, CORPUS
 
 index = EmbeddedEngine(CORPUS, embedder=HashEmbedder(), as_of=AS_OF)

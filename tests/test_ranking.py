@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from sweeper.knobs import Settings
 from sweeper.pools import Candidate, QueryCandidates
 from sweeper.ranking import RankedRow, decay_factor, rank
+from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory
 
 

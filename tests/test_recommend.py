@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sweeper.constraints import Objective, parse_constraint
-from sweeper.knobs import Settings
 from sweeper.recommend import (
     Choice,
     CrossValidated,
@@ -22,6 +21,7 @@ from sweeper.recommend import (
     distances,
     pareto_front,
 )
+from sweeper.settings import Settings
 
 LEVELS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, math.nan])
 GAINS = hnp.arrays(np.float64, st.tuples(st.integers(0, 14), st.integers(1, 4)), elements=LEVELS)

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory, pool_of, query
 
 POOL = pool_of(

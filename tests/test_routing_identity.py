@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from sweeper.config import load_config
 from sweeper.exact import Curve, exact_curve
 from sweeper.golden import GoldenSet, Route
-from sweeper.knobs import TRIPLES, Settings, Value
+from sweeper.knobs import TRIPLES, Value
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.prior import UsageLog, Usefulness
 from sweeper.ranking import RankedRow, rank_captured, returned_keys
 from sweeper.replay import Replay
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from tests.projects import CONFIG, frames, write_project, write_rows
 from tests.property.pools import CLASSES, grids_for, pools, random_pool, settings_for

@@ -10,19 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.knobs import (
-    PRIOR_KNOBS,
-    TRIPLES,
-    UNSET,
-    Prior,
-    Settings,
-    Value,
-    knob,
-    knob_name,
-    safe_triples_weight,
-)
+from sweeper.knobs import PRIOR_KNOBS, TRIPLES, UNSET, Value, knob, knob_name
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Prior, Settings, safe_triples_weight
 from tests.builders import document, found
 
 DEFAULT = Settings().text

@@ -19,9 +19,9 @@ from sweeper.engines.runs import RunsEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.formats import write_corpus
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.opening import open_sweep
 from sweeper.pools import Candidate
+from sweeper.settings import Settings
 from sweeper.testing import CORPUS as SUITE_CORPUS
 from sweeper.testing import EngineSuite
 from tests.builders import entry

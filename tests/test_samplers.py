@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sweeper.knobs import Settings
 from sweeper.planner import Planner
 from sweeper.samplers import Adaptive, Grid, Kind, Known, Sampler, make_sampler
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace, Span, Trial
 
 HALF_LIFE = "recency_half_life_days"

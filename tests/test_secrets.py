@@ -24,7 +24,7 @@ from sweeper.engines.soat import SoatEngine
 from sweeper.errors import InputError, SweeperError
 from sweeper.golden import GoldenSet, Query
 from sweeper.http_blocks import HttpBlock, SoatBlock
-from sweeper.knobs import Settings
+from sweeper.settings import Settings
 from tests.faulty_server import FaultyServer, Seen, answer, late, redirect, status, text
 from tests.serving import Serving
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sweeper.corpus import STORES, Store
 from sweeper.engines.signals import Answer, SignalRow, fusion_fault, put_together
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from tests.builders import document, found, memory
 
 CHANNELS = (VECTOR, LEXICAL)

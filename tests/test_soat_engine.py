@@ -31,9 +31,10 @@ from sweeper.errors import EngineError, InputError
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet, Query
 from sweeper.http_blocks import HttpBlock, RetriesBlock, SoatBlock
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.pools import LEXICAL, VECTOR, QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from sweeper.testing import AS_OF, CORPUS, BlackBoxSuite, EngineSuite
 from tests.serving import Serving
 from tests.soat_server import TOKEN, Mode, SoatServer

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.ranking import rank_captured
+from sweeper.settings import Settings
 from sweeper.spaces import Condition, SearchSpace, Span, plainest, significant
 from tests.property.pools import FLOORS, HALF_LIVES, WEIGHTS, pools, settings_for
 

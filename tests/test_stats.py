@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sweeper.exact import Curve, exact_curve
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.stats import bootstrap_curve
 from tests.property.pools import random_pool
 

@@ -10,8 +10,8 @@ import pytest
 from sweeper import fanout as work
 from sweeper.config import Config, load_config
 from sweeper.errors import InputError
-from sweeper.knobs import Settings
 from sweeper.results import Results, load
+from sweeper.settings import Settings
 from sweeper.store import read_manifest
 from sweeper.sweep import Summary, run_sweep
 from tests.projects import assert_same_frames, invoke, write_project

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.ties import TieBounds, tie_bounds
 from tests.builders import document, documents, found, memory, pool_of, query
 

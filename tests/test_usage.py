@@ -14,10 +14,10 @@ from sweeper.config import Config, load_config
 from sweeper.engines.python import PythonEngine
 from sweeper.errors import InputError
 from sweeper.formats.usage import read_usage
-from sweeper.knobs import Prior
 from sweeper.opening import read_inputs
 from sweeper.prior import factors
 from sweeper.results import Results, load
+from sweeper.settings import Prior
 from sweeper.sweep import run_sweep
 from tests.projects import CONFIG, QUESTIONS, frames, invoke, write_project, write_rows
 

@@ -22,9 +22,9 @@ from sweeper.engines.base import Engine
 from sweeper.errors import EngineError, InputError
 from sweeper.formats import read_corpus
 from sweeper.golden import GoldenSet, ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.ranking import RankedRow, rank
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.verify import Verification, config_of, sample_questions, verify, verify_sweep
 from tests.faulty_engine import FaultyEngine

@@ -11,8 +11,9 @@ from sweeper.cli import console
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from sweeper.knobs import Settings, Value
+    from sweeper.knobs import Value
     from sweeper.results import Results
+    from sweeper.settings import Settings
 
 __all__ = ["Assignments", "ResultsFolder", "assigned", "captured", "opened"]
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sweeper.constraints import Constraint, Objective
-    from sweeper.knobs import Settings, Value
+    from sweeper.knobs import Value
     from sweeper.pick import Answer, Pick
     from sweeper.results import Results
+    from sweeper.settings import Settings
 
 __all__ = ["pick"]
 

@@ -16,9 +16,9 @@ from sweeper.errors import InputError, MismatchError, Problem
 
 if TYPE_CHECKING:
     from sweeper.answers import Difference
-    from sweeper.knobs import Settings
     from sweeper.ranking import RankedRow
     from sweeper.results import Results
+    from sweeper.settings import Settings
     from sweeper.verify import Verification
 
 __all__ = ["verify"]
@@ -103,7 +103,8 @@ def _chosen(found: Results, text: str, trial: str) -> tuple[str, Settings]:
 def _picked(found: Results) -> Settings:
     import json as json_format
 
-    from sweeper.knobs import Settings, knob
+    from sweeper.knobs import knob
+    from sweeper.settings import Settings
 
     path = found.folder / "pick.json"
     try:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from sweeper.golden import ItemId, Key, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = ["Counted", "Engine", "Evidenced", "PartlyShown"]
 

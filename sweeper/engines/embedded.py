@@ -42,8 +42,9 @@ from sweeper.engines.facts import FactIndex, Hit
 from sweeper.engines.lexical import TOKENIZER, LexicalIndex, Match
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Query, QueryId
-from sweeper.knobs import TRIPLES, Settings
+from sweeper.knobs import TRIPLES
 from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates, Usefulness
+from sweeper.settings import Settings
 from sweeper.triples import Triple
 
 __all__ = ["EmbeddedEngine"]

@@ -25,8 +25,8 @@ from sweeper.engines.signals import Answer, fusion_fault, put_together
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.http_blocks import HttpBlock
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
+from sweeper.settings import Settings
 
 if TYPE_CHECKING:
     import httpx

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import Query
 from sweeper.http_blocks import HttpBlock
-from sweeper.knobs import Settings, Value
+from sweeper.knobs import Value
 from sweeper.request_template import LEFT_OUT, Template, put
+from sweeper.settings import Settings
 
 __all__ = ["Request", "RequestMaker"]
 

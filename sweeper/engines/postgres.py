@@ -39,8 +39,8 @@ from sweeper.engines.postgres_sql import (
 from sweeper.engines.postgres_tables import count_rows, versions
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.pools import Candidate, QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = ["PostgresEngine"]
 

@@ -14,8 +14,8 @@ from psycopg import sql
 from sweeper.corpus import STORES, Store
 from sweeper.engines.postgres_source import Recipe
 from sweeper.engines.postgres_sql import best_rows
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR
+from sweeper.settings import Settings
 
 __all__ = ["ranking_parameters", "search_statement"]
 

@@ -23,8 +23,8 @@ from typing import Any
 from sweeper.errors import EngineError, InputError
 from sweeper.functions import error_text, kind_of, load_function
 from sweeper.golden import ItemId, Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = ["PythonEngine"]
 

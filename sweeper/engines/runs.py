@@ -23,8 +23,8 @@ from sweeper.errors import EngineError, InputError, Problem
 from sweeper.formats.trec import TrecRun, read_run
 from sweeper.formats.values import counted, listed
 from sweeper.golden import ItemId, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
+from sweeper.settings import Settings
 
 __all__ = ["RunsEngine"]
 

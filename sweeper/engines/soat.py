@@ -24,8 +24,8 @@ from sweeper.engines.signals import Answer
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import Query, QueryId
 from sweeper.http_blocks import AuthBlock, HttpBlock, SoatBlock
-from sweeper.knobs import Settings
 from sweeper.pools import LEXICAL, VECTOR
+from sweeper.settings import Settings
 
 if TYPE_CHECKING:
     import httpx

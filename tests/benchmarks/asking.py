@@ -19,8 +19,8 @@ import optuna
 from optuna.storages.journal import JournalFileBackend
 
 from sweeper.config import load_config
-from sweeper.knobs import Settings
 from sweeper.samplers import Kind, Known, make_sampler
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace, Span
 from sweeper.sweep import run_sweep
 

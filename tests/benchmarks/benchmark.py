@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 
 from sweeper.formats import read_golden, write_golden
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.poolfile import read_pool, write_pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from sweeper.store import Journal
 from tests.benchmarks import asking, exact, peers
 

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 from sweeper.exact import Curve, exact_curve
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.benchmarks import peers
 
 __all__ = ["ExactRow", "exact_rows"]

@@ -19,8 +19,8 @@ import numpy as np
 
 from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.pools import Candidate, Pool, QueryCandidates
+from sweeper.settings import Settings
 
 PROTOTYPES = Path(__file__).resolve().parents[3] / "shared" / "prototypes"
 

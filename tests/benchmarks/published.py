@@ -33,12 +33,13 @@ from sweeper.curves import curve_of
 from sweeper.exact import Curve
 from sweeper.formats import read_golden
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import TRIPLES, Settings, knob, knob_name
+from sweeper.knobs import TRIPLES, knob, knob_name
 from sweeper.recommend import Scores, pareto_front
 from sweeper.replay import Replay
 from sweeper.result_tables import tallies
 from sweeper.results import Results
 from sweeper.routing import CLASSES, classify
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from tests.benchmarks.atlas_large import make_atlas, write_atlas
 

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from sweeper.config import load_config
 from sweeper.constraints import parse_constraint
-from sweeper.knobs import Settings
 from sweeper.opening import open_sweep
 from sweeper.plots.lines import look_of
 from sweeper.plots.style import INK, SMALL, light_grid
 from sweeper.replay import Replay
 from sweeper.samplers import Kind, Known, Sampler, make_sampler
+from sweeper.settings import Settings
 from sweeper.spaces import SearchSpace
 
 ROOT = Path(__file__).parents[2]

@@ -19,9 +19,9 @@ from sweeper.corpus import STORES, Chunking, Corpus, Entry
 from sweeper.embedders import HashEmbedder
 from sweeper.engines.embedded import EmbeddedEngine
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.pools import QueryCandidates
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 
 # Two chunks hold both terms. ts_rank_cd gives them one value (0.1 each) and the order of the
 # corpus; BM25 puts the chunk with more occurrences first. It is the expected one.

@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 import pytest
 
-from sweeper.knobs import Settings
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 from tests.builders import document, found
 
 with warnings.catch_warnings():

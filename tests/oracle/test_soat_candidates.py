@@ -14,11 +14,11 @@ import pytest
 
 from sweeper.evaluate import Figures
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.ranking import rank
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 
 METRICS = parse_metrics(["recall@5", "recall@10", "mrr"])
 

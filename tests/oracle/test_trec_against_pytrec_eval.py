@@ -19,10 +19,10 @@ from sweeper.formats import read_corpus, read_golden
 from sweeper.formats.qrels import parse_qrels, qrels_text
 from sweeper.formats.trec import run_text
 from sweeper.golden import GoldenSet, Key, Query, QueryId
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metric
 from sweeper.ranking import rank
 from sweeper.runs import Judgments, Run
+from sweeper.settings import Settings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what they import warns of its own past

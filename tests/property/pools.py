@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet, Query, Route
-from sweeper.knobs import Prior, Settings, Value
+from sweeper.knobs import Value
 from sweeper.pools import Candidate, Pool, QueryCandidates
+from sweeper.settings import Prior, Settings
 
 AGES = st.one_of(
     st.sampled_from([0.0, 0.0, 1.0, 30.0, 30.0, 90.0, 365.0, math.nan, -2.0, 0.125, 5000.0]),

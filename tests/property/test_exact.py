@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from sweeper.evaluate import evaluate
 from sweeper.exact import Curve, exact_curve
 from sweeper.golden import GoldenSet
-from sweeper.knobs import TRIPLES, Settings, Value
+from sweeper.knobs import TRIPLES, Value
 from sweeper.metrics import parse_metrics
 from sweeper.pools import FloatArray, Pool
 from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.property.pools import CLASSES, pools, random_pool, settings_for
 
 METRICS = parse_metrics(["recall@2", "mrr", "ndcg@3", "citation_precision", "abstention"])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sweeper.evaluate import evaluate
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.property.pools import pools, settings_for
 from tests.property.test_exact import rounding_decides
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sweeper.golden import GoldenSet, Query
 from sweeper.judging import Box, judging_pool
-from sweeper.knobs import Settings
 from sweeper.pools import VECTOR, Pool
 from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.property.pools import pools
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from sweeper.evaluate import Evaluator
 from sweeper.golden import GoldenSet, Query
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Pool
 from sweeper.replay import Replay
+from sweeper.settings import Settings
 from tests.builders import document, found, pool_of
 from tests.property.pools import HALF_LIVES, grids_for, pools, random_pool, settings_for
 

@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metric
 from sweeper.pools import Pool, QueryCandidates
 from sweeper.ranking import RankedRow, decay_factor, rank
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Run
+from sweeper.settings import Settings
 from tests.builders import found, memory, pool_of, query
 from tests.property.pools import FLOORS, HALF_LIVES, pools, settings_for
 

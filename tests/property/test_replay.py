@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from sweeper.evaluate import evaluate, exact_sums
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import Settings
 from sweeper.metrics import METRICS, parse_metric
 from sweeper.pools import Pool
 from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
 from sweeper.runs import Run
+from sweeper.settings import Settings
 from tests.property.pools import grids_for, pools, random_pool, settings_for
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from sweeper import tied_orders
 from sweeper.corpus import STORES
 from sweeper.golden import GoldenSet, Query, Route
-from sweeper.knobs import Settings
 from sweeper.metrics import parse_metrics
 from sweeper.pools import VECTOR, Candidate, Pool, QueryCandidates
 from sweeper.ranking import RankedRow, rank
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Run
+from sweeper.settings import Settings
 from sweeper.ties import tie_bounds
 from tests.property.pools import Liked
 
