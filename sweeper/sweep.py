@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,29 +16,26 @@ from typing import Any
 
 from sweeper.audit import audit_ages, audit_knobs
 from sweeper.config import Config
-from sweeper.engines.base import Counted
 from sweeper.errors import IncompleteError, InputError
 from sweeper.evaluate import Figures
 from sweeper.fanout import Fanout
 from sweeper.files import remove_leftovers
 from sweeper.interrupts import Interrupts
-from sweeper.knobs import Value, knob
+from sweeper.knobs import Value
 from sweeper.manifest import changes, manifest_of, show_as, shown, started_before, status
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent, spec_hash
 from sweeper.outcome import figures_of, records_of, write_outcome
 from sweeper.planner import Planner
+from sweeper.remarks import remarks
 from sweeper.results import Results, load
 from sweeper.runs import Judgments
 from sweeper.samplers import Known, Sampler, make_sampler
 from sweeper.settings import Settings
-from sweeper.sources import LiveSource, Source, open_source
+from sweeper.sources import Source, open_source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, JOURNAL, Journal, Lock, clear_finished, write_manifest
 
 __all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
-
-_NAMED = 5
-"""Questions that a note names."""
 
 _WARM_KEPT = 1000
 """Trials of an earlier sweep that a sampler begins with; the best by the objectives."""
@@ -142,7 +138,8 @@ def run_sweep(
             work = _Work(opened, folder, fanout or Fanout(), progress)
             work.finish(fail_fast)
             results = Results(folder)
-            notes += [*work.notes(), *_findings(results, config)]
+            told = remarks(opened, work.planner, work.source, failed=bool(work.failures))
+            notes += [*told, *_findings(results, config)]
             return Summary(
                 results,
                 work.n_run,
@@ -173,87 +170,6 @@ class _Work:
         """Trials that have no figures."""
         found = ((trial, self.kept.get(trial.trial_id)) for trial in self.planner.trials)
         return [Failure(trial, str(r["error"])) for trial, r in found if r and "error" in r]
-
-    def notes(self) -> list[str]:
-        """Say what a reader of the tables should know of how they came about."""
-        return [*self._repetitions(), *self._same_arms(), *self._same_pools(), *self._live_notes()]
-
-    def _idle_knobs(self) -> list[str]:
-        """Return the knobs under whose values a black box answers all questions alike."""
-        if not isinstance(self.source, LiveSource) or self.failures:
-            return []
-        settings = [trial.settings for trial in self.planner.trials]
-        names = dict.fromkeys(name for item in settings for name in item.as_dict())
-        idle = []
-        for name in names:
-            groups: dict[str, list[Settings]] = {}
-            for item in settings:
-                rest = {other: item.get(other) for other in names if other != name}
-                groups.setdefault(str(rest), []).append(item)
-            several = [group for group in groups.values() if len(group) > 1]
-            answers = [[self.source.answers(item) for item in group] for group in several]
-            if answers and all(own == group[0] for group in answers for own in group):
-                idle.append(name)
-        return idle
-
-    def _same_arms(self) -> list[str]:
-        """Say which arms are no setting of their own."""
-        seen = {self.config.current.text: "the current settings"}
-        notes = []
-        for name, item in self.config.arms:
-            if item.text in seen:
-                notes.append(f"arm {name} is the same as {seen[item.text]}.")
-            seen.setdefault(item.text, f"arm {name}")
-        return notes
-
-    def _same_pools(self) -> list[str]:
-        """Say which keys of the engine find the same rows as another value of theirs."""
-        stems = Counter(item.stem for item in self.opened.opened if item.shared)
-        same = sum(count - 1 for count in stems.values())
-        if not same:
-            return []
-        return [
-            f"{same} of {len(self.opened.opened)} values of the engine's keys retrieve what "
-            "another one does, so their figures are equal."
-        ]
-
-    def _live_notes(self) -> list[str]:
-        notes = []
-        live = self.source.facts().get("live_questions", ())
-        if live:
-            named = ", ".join(live[:_NAMED]) + (", ..." if len(live) > _NAMED else "")
-            notes.append(
-                f"the engine does not show all candidates of {len(live)} of "
-                f"{len(self.inputs.golden)} questions; it was asked these under every setting: "
-                f"{named}."
-            )
-        notes += [
-            f"{name} changes no answer: does the engine obey it?" for name in self._idle_knobs()
-        ]
-        engine = self.opened.engine
-        if isinstance(engine, Counted) and engine.counters.get("requests"):
-            told = [f"{count} {name}" for name, count in engine.counters.items() if count]
-            notes.append(f"the engine was asked: {', '.join(told)}.")
-        return notes
-
-    def _repetitions(self) -> list[str]:
-        """Say which settings were left out because they rank as another one does."""
-        alike = self.planner.alike
-        if not alike:
-            return []
-        text, other = next(iter(alike.items()))
-        one = next(item for item in self.planner.order if item.text == text)
-        names = [n for n in {**one.as_dict(), **other.as_dict()} if one.given(n) != other.given(n)]
-        own, others = (
-            " ".join(f"{name}={knob(name).format(item.given(name))}" for name in names)
-            for item in (one, other)
-        )
-        single = len(alike) == 1
-        return [
-            f"{len(alike)} {'setting ranks' if single else 'settings rank'} every question as "
-            f"another one does and {'was' if single else 'were'} not tried twice; for one, {own} "
-            f"ranks as {others} where {_rest(one, names) or 'nothing else is set'}."
-        ]
 
     def finish(self, fail_fast: bool) -> None:
         """Run what the journal lacks and write the tables."""
@@ -401,13 +317,6 @@ class _Work:
 
 def _values(results: Results, number: int) -> dict[str, Value]:
     return results.settings[number].as_dict()
-
-
-def _rest(settings: Settings, names: Sequence[str]) -> str:
-    """Return the knobs that are not among some and differ from their defaults."""
-    plain = Settings()
-    values = {n: v for n, v in settings.as_dict().items() if n not in names and v != plain.get(n)}
-    return " ".join(f"{name}={knob(name).format(value)}" for name, value in values.items())
 
 
 def planned(config: Config, channels: Sequence[str]) -> Planner:

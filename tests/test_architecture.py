@@ -160,6 +160,7 @@ LAYERS: tuple[str, ...] = (
     "fanout",
     "live",
     "sources",
+    "remarks",
     "outcome",
     "sweep",
     "outlook",
