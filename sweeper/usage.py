@@ -17,8 +17,9 @@ from sweeper.formats import read_golden
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.pools import Usefulness as UsefulnessOfPages
-from sweeper.prior import Readers, UsageLog, Usefulness, canonical_question, factors, simulate
+from sweeper.prior import UsageLog, Usefulness, canonical_question, factors
 from sweeper.ranking import rank
+from sweeper.readers import Readers, simulate
 from sweeper.settings import Prior, Settings
 
 __all__ = ["Usage", "read_usage_logs"]

@@ -32,6 +32,7 @@ LAYERS: tuple[str, ...] = (
     "graph",
     "ranking",
     "prior",
+    "readers",
     "metrics",
     "evaluate",
     "layout",

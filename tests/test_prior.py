@@ -17,15 +17,8 @@ from hypothesis import strategies as st
 
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import Key, QueryId
-from sweeper.prior import (
-    PSEUDO_CITES,
-    Interaction,
-    Readers,
-    UsageLog,
-    canonical_question,
-    factors,
-    simulate,
-)
+from sweeper.prior import PSEUDO_CITES, Interaction, UsageLog, canonical_question, factors
+from sweeper.readers import Readers, simulate
 from tests.projects import ROOT
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
