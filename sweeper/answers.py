@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 from sweeper.asking import ask
 from sweeper.causes import Cause
-from sweeper.engines.base import Engine, PartlyShown
+from sweeper.engines.base import Boosted, Engine, PartlyShown
 from sweeper.errors import EngineError, InputError, SweeperError
 from sweeper.evaluate import evaluate
 from sweeper.faults import Observation, uncut
-from sweeper.golden import GoldenSet, ItemId, Query, QueryId
+from sweeper.golden import GoldenSet, ItemId, Key, Query, QueryId
 from sweeper.knobs import Value, knob
 from sweeper.opening import Progress, silent
 from sweeper.pools import QueryCandidates
-from sweeper.ranking import RankedRow, rank
+from sweeper.ranking import NO_PRIOR, RankedRow, rank
 from sweeper.results import Results
 from sweeper.runs import Judgments, Run
 from sweeper.settings import Settings
@@ -131,7 +131,7 @@ class Answers:
                 settings,
                 channels=self.channels,
                 query_class=query.query_class,
-                prior=self._results.pool.prior_factors(settings),
+                prior=self._prior(settings),
             )
             return tuple(row.item_id for row in rows)
         try:
@@ -142,6 +142,12 @@ class Answers:
                 f"never asked under {settings.text}. Choose one of the sweep's trials."
             ) from None
         return tuple(self._results.returned(number, query.query_id))
+
+    def _prior(self, settings: Settings) -> Mapping[Key, float]:
+        """Return what usage says of keys, if the engine's own search applies that."""
+        if not isinstance(self._engine_of(settings), Boosted):
+            return NO_PRIOR
+        return self._results.pool.prior_factors(settings)
 
     def check(self, name: str, settings: Settings, questions: Sequence[Query]) -> Check:
         """Compare the answers to some questions under one settings; those not compared before.
@@ -162,7 +168,7 @@ class Answers:
                     settings.for_class(query.query_class),
                     self._candidates(settings, query),
                     live,
-                    self._results.pool.prior_factors(settings),
+                    self._prior(settings),
                 )
                 self.observations.append(seen)
         differences = [self._difference(settings, query) for query in new]
@@ -298,7 +304,7 @@ class Answers:
                 self._candidates(settings, query),
                 settings.for_class(query.query_class),
                 self.channels,
-                self._results.pool.prior_factors(settings),
+                self._prior(settings),
             )
             rows = {row.item_id: row for row in every}
         return Difference(

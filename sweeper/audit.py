@@ -80,7 +80,7 @@ def audit_golden(golden: GoldenSet, metrics: tuple[Metric, ...], limit: int) -> 
     metrics
         What will be recorded.
     limit
-        The fewest rows that a setting returns.
+        The fewest rows that a setting returns, to questions of any class.
     """
     found = []
     for name in golden.slices:
@@ -133,17 +133,31 @@ def audit_pool(pool: Pool, golden: GoldenSet) -> list[Finding]:
     return found + audit_ages(pool)
 
 
-def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]]) -> list[Finding]:
-    """Name knobs of a space that cannot change any ranking of what was captured."""
+def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]], base: Settings) -> list[Finding]:
+    """Name knobs of a space that cannot change any ranking of what was captured.
+
+    Parameters
+    ----------
+    pool
+        What was captured.
+    space
+        Knob to its values.
+    base
+        Gives the knobs that the space does not name.
+    """
     found = []
     channels = np.unique(pool.row_channel)
     varied = [name for name, values in space.items() if len(values) > 1]
-    if len(channels) == 1:
+    # Where scores are multiplied, by decay or a prior, their distances count.
+    multiplied = any(
+        any(space.get(name, (base.get(name),)))
+        for name in ("recency_half_life_days", "prior.strength")
+    )
+    if len(channels) == 1 and not multiplied:
         found += [
             Finding(f"{name} changes nothing here: one channel alone retrieves anything.")
             for name in varied
-            if name == "rrf_k"
-            or (name.startswith("weights.") and min(map(_number, space[name])) > 0)
+            if name == "rrf_k" or ("weights." in name and min(map(_number, space[name])) > 0)
         ]
     memory = pool.item_store == STORES.index("memory")
     if (

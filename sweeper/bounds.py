@@ -274,7 +274,7 @@ def labels_table(results: Results, pool: JudgingPool) -> Table:
 
 
 def _same_shape(one: Settings, other: Settings) -> bool:
-    names = ("limit", "origin", "weights", "routing", "usage")
+    names = ("limit", "origin", "weights", "routing", "prior")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sweeper.config import Config
-from sweeper.errors import InputError, did_you_mean
+from sweeper.errors import InputError, Problems, did_you_mean
 from sweeper.functions import error_text, kind_of, load_function
 from sweeper.golden import CLASS_NAME, GoldenSet, Query, Route
 from sweeper.routing import CLASSES, classify
@@ -39,7 +39,8 @@ def with_classes(config: Config, golden: GoldenSet) -> GoldenSet:
     if how == "rules":
         routed = [replace(query, route=classify(query.text)) for query in labelled]
     elif how == "golden":
-        routed = [_by_label(query, config) for query in labelled]
+        _check_labels(labelled, config)
+        routed = [_by_label(query) for query in labelled]
     else:
         folder = None if how.path is None else str(config.resolve(how.path).resolve())
         with _on_path(folder):
@@ -47,12 +48,12 @@ def with_classes(config: Config, golden: GoldenSet) -> GoldenSet:
             routed = [_by_function(query, function, how.call) for query in labelled]
     found = {query.query_class for query in routed}
     known = sorted({*map(str, found), *(CLASSES if how == "rules" else ())})
+    problems = Problems(config.path)
     for name in config.classes:
         if name not in known:
-            raise InputError(
-                f'{config.path}: routing.{name}: no question has the class "{name}". '
-                f"{did_you_mean(name, known)}"
-            )
+            hint = did_you_mean(name, known)
+            problems.add(f'routing.{name}: no question has the class "{name}". {hint}')
+    problems.raise_if_any()
     return GoldenSet(tuple(routed))
 
 
@@ -61,15 +62,22 @@ def _labelled(query: Query) -> Query:
     return replace(query, label=label)
 
 
-def _by_label(query: Query, config: Config) -> Query:
-    name = query.label or query.slice
-    if CLASS_NAME.fullmatch(name) is None:
-        raise InputError(
-            f"{config.golden.path}: question {query.query_id!r} has no class, and its slice "
-            f"{name!r} cannot be one: use letters, digits, - and _, or give the row a class."
-        )
+def _check_labels(queries: Sequence[Query], config: Config) -> None:
+    """Refuse slices that stand for a class and cannot be one, each once."""
+    problems = Problems(config.golden.path)
+    for name in dict.fromkeys(query.slice for query in queries if query.label is None):
+        if CLASS_NAME.fullmatch(name) is None:
+            first = next(q.query_id for q in queries if q.label is None and q.slice == name)
+            problems.add(
+                f"question {first!r} has no class, and its slice {name!r} cannot be one: use "
+                "letters, digits, - and _, or give the row a class."
+            )
+    problems.raise_if_any()
+
+
+def _by_label(query: Query) -> Query:
     rule = "the golden row's class" if query.label is not None else "the golden row's slice"
-    return replace(query, route=Route(name, rule))
+    return replace(query, route=Route(query.label or query.slice, rule))
 
 
 def _by_function(query: Query, function: Callable[..., object], call: str) -> Query:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.knobs import Value
 from sweeper.layout import Layout
 from sweeper.pools import VECTOR, FloatArray, IntArray
 from sweeper.ranking import decay_factor
@@ -52,8 +53,10 @@ def groups_of(layout: Layout, settings: Sequence[Settings]) -> Iterator[Group]:
 
 def shared_work(settings: Settings) -> tuple[object, ...]:
     """Return what trials of one depth have in common where they are scored together."""
-    routed = (item for item in settings.routing.items() if ".weights." in item[0])
-    return (tuple(settings.weights.items()), tuple(routed), settings.prior, settings.rrf_k)
+    weights: tuple[tuple[str, Value], ...] = tuple(settings.weights.items())
+    if settings.routing:
+        weights += tuple(item for item in settings.routing.items() if ".weights." in item[0])
+    return weights, settings.prior, settings.rrf_k
 
 
 class Group:
@@ -174,7 +177,8 @@ class Group:
             floor = item.min_similarity if self.floored else None
             if floor not in known:
                 known[floor] = self.candidates(queries, self.layout.survivors(floor))
-            returned[trial] = np.minimum(known[floor], self.layout.limits([item])[0])
+            limit = self.layout.limits([item])[0] if item.routing else item.limit
+            returned[trial] = np.minimum(known[floor], limit)
 
     def candidates(
         self, query: NDArray[np.intp], survivors: NDArray[np.integer]

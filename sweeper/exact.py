@@ -218,21 +218,30 @@ class _Builder:
         rows count.
         """
         layout = self.layout
-        own = layout.ages[layout.age_number[layout.target_slot, layout.target_query]]
-        oldest = float(own.max(initial=0.0))
+        held = np.zeros(layout.age_number.shape, bool)
+        longest = 0
+        for number, weight in self.group.active:
+            ranks = np.where(np.asarray(weight) > 0, layout.ranks[number], 0)
+            held |= ranks > 0
+            longest = max(longest, int(ranks.max(initial=0)))
+        slot, query = layout.target_slot, layout.target_query
+        own = layout.age_number[slot, query][held[slot, query]]
+        oldest = float(layout.ages[own].max(initial=0.0))
         if oldest == 0:
             return None
+        decaying = np.unique(layout.age_number[held])
+        youngest = float(layout.ages[decaying[decaying > 0]].min())
         weights = [np.atleast_1d(weight) for _, weight in self.group.active] or [np.ones(1)]
         least = min(float(weight[weight > 0].min()) for weight in weights)
         most = sum(float(weight.max()) for weight in weights)
-        smallest = least / (self.group.rrf_k + layout.longest_rank)
+        smallest = least / (self.group.rrf_k + longest)
         spread = most / (self.group.rrf_k + 1) / smallest
         if self.group.prior is not None:
             lowest, highest = float(self.group.prior.min()), float(self.group.prior.max())
             smallest *= min(lowest, 1.0)
             spread *= highest / lowest
         room = min(UNDERFLOW, 1000 + math.log2(smallest), 1000 - math.log2(spread))
-        return float(layout.ages[1]) / _ALL_ZERO, oldest / room
+        return youngest / _ALL_ZERO, oldest / room
 
     def floor(self) -> Curve:
         """Return the curve over [-1, 1], and none as its own point."""

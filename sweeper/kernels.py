@@ -16,10 +16,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sweeper.evaluate import Evaluator
+from sweeper.knobs import TRIPLES
 from sweeper.layout import Layout
 from sweeper.pools import VECTOR
 from sweeper.ranking import decay_factor
-from sweeper.settings import Prior, Settings
+from sweeper.settings import Settings
 
 __all__ = ["count_features"]
 
@@ -52,15 +53,17 @@ def count_features(
     factors = np.array(
         [[decay_factor(age, half_life) for age in layout.ages.tolist()] for half_life in half_lives]
     )
-    for resolved, place, offset in _by_class(layout, evaluator, settings):
-        alone = resolved is settings
-        own = counts if alone else np.zeros((evaluator.n_bins, len(resolved)), np.int32)
-        groups: dict[tuple[int, tuple[float, ...], Prior | None], list[int]] = {}
-        for number, item in enumerate(resolved):
-            weights = tuple(item.weight(name) for name in layout.channels)
-            groups.setdefault((item.limit, weights, item.prior), []).append(number)
-        for (limit, weights, _), members in groups.items():
-            prior = layout.prior(resolved[members[0]])
+    routed = any(item.routing for item in settings)
+    for query_class, offset in _classes(layout, evaluator, routed=routed):
+        own = np.zeros_like(counts) if routed else counts
+        stand_in = np.arange(len(settings))
+        groups: dict[object, list[int]] = {}
+        for number, item in enumerate(settings):
+            groups.setdefault(_group_key(item, query_class, layout), []).append(number)
+        for members in groups.values():
+            one = settings[members[0]]
+            prior = layout.prior(one)
+            chosen = _distinct(settings, members, stand_in) if routed else members
             _count(  # type: ignore[call-arg]
                 slots,
                 age_number,
@@ -68,36 +71,54 @@ def count_features(
                 *targets,
                 factors,
                 np.empty((0, 0)) if prior is None else np.ascontiguousarray(prior.T),
-                np.array(weights, np.float64),
-                *_plan(layout, resolved, members, half_lives),
-                limit,
+                np.array(one.weights_of(query_class, layout.channels), np.float64),
+                *_plan(layout, settings, chosen, half_lives),
+                one.limit_of(query_class),
                 cutoffs,
                 offset,
                 np.empty((min(len(half_lives), _TABLE_ROWS), max(1, layout.n_slots))),
                 own,
             )
-        if not alone:
-            counts += own[:, place]
+        if routed:
+            counts += own[:, stand_in]
     return counts.T
 
 
-def _by_class(
-    layout: Layout, evaluator: Evaluator, settings: Sequence[Settings]
-) -> Iterator[tuple[Sequence[Settings], NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield, per class, its distinct settings, which of them each trial has, and the bins.
+def _classes(
+    layout: Layout, evaluator: Evaluator, *, routed: bool
+) -> Iterator[tuple[str | None, NDArray[np.intp]]]:
+    """Yield each class and where its questions' bins begin; all questions at once if not routed.
 
     Bins of questions of other classes are negative, which the kernel skips.
     """
-    if not any(item.routing for item in settings):
-        yield settings, np.arange(len(settings)), evaluator.offset
+    if not routed:
+        yield None, evaluator.offset
         return
-    for name, queries in layout.members().items():
-        resolved = [item.for_class(name) for item in settings]
-        distinct = list(dict.fromkeys(resolved))
-        number = {item: place for place, item in enumerate(distinct)}
-        offset = np.full_like(evaluator.offset, -1)
-        offset[:, queries] = evaluator.offset[:, queries]
-        yield distinct, np.array([number[item] for item in resolved], np.intp), offset
+    names, of_query = layout.classes
+    for number, name in enumerate(names):
+        yield name, np.where(of_query == number, evaluator.offset, -1)
+
+
+def _group_key(item: Settings, query_class: str | None, layout: Layout) -> object:
+    """Return what trials that are counted together share for questions of a class."""
+    if item.routing:
+        weights = item.weights_of(query_class, layout.channels)
+        return item.limit_of(query_class), weights, item.prior
+    # A safe weight hangs on rrf_k.
+    safe = TRIPLES in layout.channels and TRIPLES not in item.weights
+    return item.limit, *item.weights.items(), item.rrf_k if safe else 0, item.prior
+
+
+def _distinct(
+    settings: Sequence[Settings], members: list[int], stand_in: NDArray[np.intp]
+) -> list[int]:
+    """Return trials that differ, and write for each trial which of them it equals."""
+    first: dict[object, int] = {}
+    for number in members:
+        item = settings[number]
+        key = item.rrf_k, item.min_similarity, item.recency_half_life_days
+        stand_in[number] = first.setdefault(key, number)
+    return list(first.values())
 
 
 def _targets(layout: Layout, n_queries: int) -> tuple[NDArray[np.int64], ...]:

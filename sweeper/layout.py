@@ -5,18 +5,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.golden import Key
-from sweeper.pools import VECTOR, FloatArray, Pool, Usefulness
+from sweeper.pools import VECTOR, FloatArray, KeyFactors, Pool
 from sweeper.runs import Judgments
 from sweeper.settings import Prior, Settings
 
 __all__ = ["Layout"]
+
+
+_PRIORS_KEPT = 64
+
+
+class ItemUsage:
+    """What past usage says of a pool's items, under any prior.
+
+    Parameters
+    ----------
+    usefulness
+        By key.
+    item_keys
+        The key of each item.
+    """
+
+    def __init__(self, usefulness: KeyFactors, item_keys: tuple[Key, ...]) -> None:
+        self._usefulness, self._item_keys = usefulness, item_keys
+        self._known: dict[Prior, FloatArray] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what a worker can compute."""
+        return {**self.__dict__, "_known": {}}
+
+    def factors(self, prior: Prior) -> FloatArray:
+        """Return each item's multiplier, shape (n_items + 1,); the last is 1."""
+        if prior not in self._known:
+            if len(self._known) >= _PRIORS_KEPT:
+                self._known.clear()
+            of_key = self._usefulness.factors(prior)
+            self._known[prior] = np.array([*(of_key.get(k, 1.0) for k in self._item_keys), 1.0])
+        return self._known[prior]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +74,8 @@ class Layout:
         Query, candidate slot and flat expected key of each target, ordered by key.
     query_classes
         The class by which each query is routed, or ``None``.
-    usefulness, item_keys
-        From past usage, and the key of each item that it multiplies; empty where there is none.
+    usage
+        What past usage says of the pool's items, if there is any.
     """
 
     channels: tuple[str, ...]
@@ -56,9 +88,7 @@ class Layout:
     target_slot: NDArray[np.intp]
     target_key: NDArray[np.intp]
     query_classes: tuple[str | None, ...]
-    usefulness: Usefulness | None = None
-    item_keys: tuple[Key, ...] = ()
-    _priors: dict[Prior, FloatArray] = field(default_factory=dict, repr=False)
+    usage: ItemUsage | None = None
 
     @classmethod
     def build(
@@ -115,8 +145,7 @@ class Layout:
             target_slot=slot[chosen].astype(np.intp),
             target_key=np.array([key for key, _ in targets], np.intp),
             query_classes=judgments.query_classes,
-            usefulness=pool.usefulness,
-            item_keys=pool.item_keys if pool.usefulness is not None else (),
+            usage=None if pool.usefulness is None else ItemUsage(pool.usefulness, pool.item_keys),
         )
 
     @property
@@ -136,12 +165,11 @@ class Layout:
     def longest_rank(self) -> int:
         return int(self.ranks.max(initial=0))
 
-    def members(self) -> Mapping[str | None, NDArray[np.intp]]:
-        """Return the queries of each class, ascending."""
-        found: dict[str | None, list[int]] = {}
-        for query, name in enumerate(self.query_classes):
-            found.setdefault(name, []).append(query)
-        return {name: np.array(queries, np.intp) for name, queries in found.items()}
+    @property
+    def classes(self) -> tuple[tuple[str | None, ...], NDArray[np.intp]]:
+        """The classes, and of which of them each query is, shape (n_queries,)."""
+        number = {name: place for place, name in enumerate(dict.fromkeys(self.query_classes))}
+        return tuple(number), np.array([number[name] for name in self.query_classes], np.intp)
 
     def limits(self, settings: Sequence[Settings]) -> NDArray[np.int64]:
         """Return how many rows each query returns at most, shape (n_settings, n_queries).
@@ -150,12 +178,10 @@ class Layout:
         """
         if not any(name.endswith(".budget") for item in settings for name in item.routing):
             return np.array([[item.limit] for item in settings], np.int64)
-        classes = set(self.query_classes)
-        rows = []
-        for item in settings:
-            of = {name: item.limit_of(name) for name in classes}
-            rows.append([of[name] for name in self.query_classes])
-        return np.array(rows, np.int64)
+        names, of_query = self.classes
+        each = np.array([[item.limit_of(name) for name in names] for item in settings], np.int64)
+        limits: NDArray[np.int64] = each[:, of_query]
+        return limits
 
     def weights(self, settings: Settings) -> FloatArray:
         """Return the weight of each channel, shape (n_channels, n_queries).
@@ -165,23 +191,21 @@ class Layout:
         alike = [[settings.weight(channel)] for channel in self.channels]
         if not any(".weights." in name for name in settings.routing):
             return np.array(alike, np.float64).reshape(len(self.channels), 1)
-        of = {name: settings.for_class(name) for name in set(self.query_classes)}
-        columns = [[of[n].weight(channel) for n in self.query_classes] for channel in self.channels]
-        return np.array(columns, np.float64).reshape(len(self.channels), len(self.query_classes))
+        names, of_query = self.classes
+        each = [settings.weights_of(name, self.channels) for name in names]
+        weights: FloatArray = np.array(each, np.float64)[of_query].T
+        return weights.reshape(len(self.channels), len(self.query_classes))
 
     def prior(self, settings: Settings) -> FloatArray | None:
         """Return what past usage multiplies scores by, shape (n_candidates, n_queries).
 
         ``None`` where it changes nothing.
         """
-        prior = settings.prior
-        if prior is None or self.usefulness is None:
+        if settings.prior is None or self.usage is None:
             return None
-        if prior not in self._priors:
-            factors = self.usefulness.factors(prior)
-            of_item = np.array([*(factors.get(key, 1.0) for key in self.item_keys), 1.0])
-            self._priors[prior] = of_item[self.item]  # padding is item -1: the last, 1
-        return self._priors[prior]
+        of_item = self.usage.factors(settings.prior)
+        found: FloatArray = of_item[self.item]  # padding is item -1: the last, 1
+        return found
 
     def survivors(self, floor: float | None) -> NDArray[np.int32]:
         """Return how many vector rows of each query are not below a floor, shape (n_queries,)."""

@@ -26,7 +26,7 @@ from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Value
 from sweeper.poolfile import read_pool, write_pool
-from sweeper.pools import Pool, Usefulness
+from sweeper.pools import KeyFactors, Pool
 from sweeper.results import load
 from sweeper.settings import Settings
 from sweeper.store import Journal, journal_header, past_sweeps
@@ -221,7 +221,7 @@ class OpenSweep:
         return replace(pool, usefulness=self.usefulness), True
 
     @cached_property
-    def usefulness(self) -> Usefulness | None:
+    def usefulness(self) -> KeyFactors | None:
         """What past usage says of pages; simulated readers ask the engine as it runs today."""
         as_of = parse_instant(str(self.engine.provenance.get("as_of"))) or datetime.now(UTC)
         return self.inputs.usage.open(self.engine, as_of)

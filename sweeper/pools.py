@@ -28,9 +28,9 @@ __all__ = [
     "Candidate",
     "FloatArray",
     "IntArray",
+    "KeyFactors",
     "Pool",
     "QueryCandidates",
-    "Usefulness",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -63,7 +63,7 @@ class QueryCandidates:
     rows: Mapping[tuple[str, Store], Sequence[Candidate]]
 
 
-class Usefulness(Protocol):
+class KeyFactors(Protocol):
     """What past usage says of pages; see ``prior``."""
 
     def factors(self, prior: Prior) -> Mapping[Key, float]:
@@ -112,7 +112,7 @@ class Pool:
     row_item: IntArray
     row_value: FloatArray
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    usefulness: Usefulness | None = None
+    usefulness: KeyFactors | None = None
 
     @classmethod
     def from_candidates(

@@ -43,8 +43,9 @@ ordinary page by ``sqrt(e) / (e + 5)`` (one standard deviation), which is at mos
 ``1 / (2 * sqrt(5))``, or 0.22, however much or little the page was offered.
 """
 
-_DAY = timedelta(days=1)
+_DAY_MICROSECONDS = 86_400_000_000
 _MICROSECOND = timedelta(microseconds=1)
+_RATIOS_KEPT = 256
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Ints: TypeAlias = npt.NDArray[np.int64]
 _Floats: TypeAlias = npt.NDArray[np.float64]
@@ -151,6 +152,8 @@ class _Offers:
     interaction, page, position : shape (n_offers,)
         Whose offer it is, of which of ``keys``, and where it stood, from 0.
     cited : shape (n_offers,)
+    at : shape (n_interactions,)
+        Microseconds since 1970.
     """
 
     keys: tuple[Key, ...]
@@ -159,6 +162,11 @@ class _Offers:
     page: _Ints
     position: _Ints
     cited: npt.NDArray[np.bool_]
+    at: _Ints
+
+    def __len__(self) -> int:
+        """Return the number of interactions."""
+        return len(self.at)
 
     @classmethod
     def of(cls, interactions: Sequence[Interaction]) -> _Offers:
@@ -175,6 +183,35 @@ class _Offers:
             page=np.array(page, np.int64),
             position=np.arange(len(page)) - start[interaction],
             cited=np.array(cited, np.bool_),
+            at=np.array([(each.at - _EPOCH) // _MICROSECOND for each in interactions], np.int64),
+        )
+
+    def ratios(self, as_of: datetime, half_life_days: float, n: int | None) -> tuple[float, ...]:
+        """Return each page's cites over those expected, in the order of ``keys``.
+
+        Pages that the ``n`` earliest interactions did not offer are left out: they come last.
+        """
+        n = len(self) if n is None else _count(n, len(self))
+        now = (as_of - _EPOCH) // _MICROSECOND
+        ages = [(now - at) / _DAY_MICROSECONDS for at in self.at[:n].tolist()]
+        weights = np.array([decay_factor(age, half_life_days) for age in ages], np.float64)
+        some = slice(int(self.start[n]))
+        page, position, cited = self.page[some], self.position[some], self.cited[some]
+        weight = weights[self.interaction[some]]
+        rate = np.array(
+            [
+                cites / offered if offered > 0 else 0.0
+                for cites, offered in zip(
+                    _sums(position[cited], weight[cited], _size(position)),
+                    _sums(position, weight, _size(position)),
+                    strict=True,
+                )
+            ]
+        )
+        observed = _sums(page[cited], weight[cited], _size(page))
+        expected = _sums(page, weight * rate[position], _size(page))
+        return tuple(
+            (c + PSEUDO_CITES) / (e + PSEUDO_CITES) for c, e in zip(observed, expected, strict=True)
         )
 
 
@@ -248,29 +285,15 @@ def factors(
     _check_number("half_life_days", half_life_days, 0)
     if as_of.tzinfo is None:
         raise ValueError(f"as_of must be a time with a time zone, got {as_of.isoformat()}")
-    n = len(log) if n is None else _count(n, len(log))
-    ages = [(as_of - interaction.at) / _DAY for interaction in log.interactions[:n]]
-    weights = np.array([decay_factor(age, half_life_days) for age in ages], np.float64)
-    offers = log._offers
-    some = slice(int(offers.start[n]))
-    page, position, cited = offers.page[some], offers.position[some], offers.cited[some]
-    weight = weights[offers.interaction[some]]
-    rate = np.array(
-        [
-            cites / offered if offered > 0 else 0.0
-            for cites, offered in zip(
-                _sums(position[cited], weight[cited], _size(position)),
-                _sums(position, weight, _size(position)),
-                strict=True,
-            )
-        ]
-    )
-    observed = _sums(page[cited], weight[cited], _size(page))
-    expected = _sums(page, weight * rate[position], _size(page))
-    return {
-        key: _bounded((c + PSEUDO_CITES) / (e + PSEUDO_CITES), strength, cap)
-        for key, c, e in zip(offers.keys, observed, expected, strict=False)
-    }
+    ratios = log._offers.ratios(as_of, half_life_days, n)
+    return _factors(log._offers.keys, ratios, strength, cap)
+
+
+def _factors(
+    keys: Sequence[Key], ratios: Sequence[float], strength: float, cap: float
+) -> dict[Key, float]:
+    found = (_bounded(ratio, strength, cap) for ratio in ratios)
+    return dict(zip(keys, found, strict=False))
 
 
 def _size(group: _Ints) -> int:
@@ -318,7 +341,12 @@ class Usefulness:
 
     def __init__(self, logs: Mapping[str, UsageLog], as_of: datetime) -> None:
         self.logs, self.as_of = dict(logs), as_of
-        self._known: dict[Prior, Mapping[Key, float]] = {}
+        self._offers = {name: log._offers for name, log in self.logs.items()}
+        self._ratios: dict[tuple[str, float, int | None], tuple[float, ...]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the texts, and what can be computed: workers need the offers alone."""
+        return {**self.__dict__, "logs": {}, "_ratios": {}}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -328,35 +356,25 @@ class Usefulness:
             "logs": {name: len(log) for name, log in self.logs.items()},
         }
 
-    def log(self, name: str | None) -> UsageLog:
-        """Return a log by its name.
-
-        Raises
-        ------
-        ValueError
-            If there is none of that name.
-        """
-        if name in self.logs:
-            return self.logs[name]
-        if name not in (None, "first"):
-            raise ValueError(f"there is no usage log {name!r}, only {', '.join(self.logs)}")
-        return next(iter(self.logs.values()))
-
     def factors(self, prior: Prior) -> Mapping[Key, float]:
         """Return the multiplier of each page that was ever offered.
+
+        What usage says is learned once for all strengths and caps.
 
         Raises
         ------
         ValueError
             If there is no such log, or it has fewer interactions than are asked for.
         """
-        if prior not in self._known:
-            self._known[prior] = factors(
-                self.log(prior.log),
-                as_of=self.as_of,
-                strength=prior.strength,
-                cap=prior.cap,
-                half_life_days=prior.half_life_days,
-                n=prior.interactions,
+        name = next(iter(self._offers)) if prior.log is None else prior.log
+        if name not in self._offers:
+            known = ", ".join(self._offers)
+            raise ValueError(f"there is no usage log {name!r}, only {known}")
+        learned = (name, prior.half_life_days, prior.interactions)
+        if learned not in self._ratios:
+            if len(self._ratios) >= _RATIOS_KEPT:
+                self._ratios.clear()
+            self._ratios[learned] = self._offers[name].ratios(
+                self.as_of, prior.half_life_days, prior.interactions
             )
-        return self._known[prior]
+        return _factors(self._offers[name].keys, self._ratios[learned], prior.strength, prior.cap)

@@ -119,8 +119,8 @@ class Replay:
 
     def prepare(self, settings: Iterable[Settings]) -> None:
         """Build the arrays of some settings, so that workers find them ready."""
-        for one in {(item.origin, item.prior): item for item in settings}.values():
-            self.of(one).layout(one.effective_depth).prior(one)
+        for origin, one in {item.origin: item for item in settings}.items():
+            self.of(one).layout(origin.depth)
 
     def layout(self, depth: int) -> Layout:
         """Return the pool's arrays at one depth, prepared once.
@@ -234,5 +234,7 @@ class Replay:
 
 def _group_key(item: Settings) -> tuple[object, ...]:
     floor = -math.inf if item.min_similarity is None else item.min_similarity
-    *same, rrf_k = shared_work(item)
-    return (item.origin, str(same), rrf_k, floor)
+    weights, prior, rrf_k = shared_work(item)
+    routed = bool(item.routing)  # such weights may be None, which does not sort
+    usage = "" if prior is None else str(prior)
+    return (item.origin, routed, str(weights) if routed else weights, usage, rrf_k, floor)

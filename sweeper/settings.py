@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -35,14 +35,15 @@ def safe_triples_weight(rrf_k: int, lightest: float) -> float:
 
     The closest of these neighbours, ranks 9 and 10, are ``lightest / ((k + 9) (k + 10))`` apart,
     and a triple adds at most ``weight / (k + 1)``. At equality rounding may decide, so the weight
-    stays a hundredth below.
+    stays a hundredth below. That holds for scores as they are fused: decay and a prior may bring
+    neighbours closer.
 
     Parameters
     ----------
     rrf_k
         The constant of reciprocal rank fusion.
     lightest
-        The smallest positive weight of the other channels.
+        At most the smallest positive weight of the other channels.
 
     Examples
     --------
@@ -163,18 +164,33 @@ class Settings:
     def weight(self, channel: str) -> float:
         """Return a channel's weight; that of triples is safe unless it was given.
 
-        The weight of triples is safe beside every other channel that is switched on, vector and
-        lexical and those that were given a weight.
+        The weight of triples is safe beside any channel, whatever its name: those that were given
+        no weight have 1.
         """
         if channel != TRIPLES or channel in self.weights:
             return self.weights.get(channel, 1.0)
-        others = {"vector": 1.0, "lexical": 1.0, **self.weights}
-        lightest = min((weight for weight in others.values() if weight > 0), default=1.0)
-        return safe_triples_weight(self.rrf_k, lightest)
+        return safe_triples_weight(self.rrf_k, _lightest(self.weights))
+
+    def weights_of(self, query_class: str | None, channels: Sequence[str]) -> tuple[float, ...]:
+        """Return the weight of each channel for questions of one class."""
+        prefix = f"routing.{query_class}.{WEIGHT_PREFIX}"
+        own = {
+            name.removeprefix(prefix): value
+            for name, value in self.routing.items()
+            if name.startswith(prefix)
+        }
+        if query_class is None or not own:
+            return tuple(self.weight(channel) for channel in channels)
+        given: dict[str, Any] = {**self.weights, **own}
+        if given.get(TRIPLES) is None:
+            given[TRIPLES] = safe_triples_weight(self.rrf_k, _lightest(given))
+        return tuple(float(given.get(channel, 1.0)) for channel in channels)
 
     @property
     def prior(self) -> Prior | None:
         """How past usage counts; ``None`` where it does not."""
+        if not self.usage:
+            return None
         values = {**PRIOR_DEFAULTS, **self.usage}
         prior = Prior(*values.values())  # type: ignore[arg-type]
         return prior if prior.strength > 0 and prior.cap > 1 else None
@@ -289,6 +305,12 @@ class Settings:
     def trial_id(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of the canonical text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+
+def _lightest(weights: Mapping[str, float | None]) -> float:
+    """Return the smallest positive weight of channels other than triples; at most 1."""
+    others = (weight for name, weight in weights.items() if name != TRIPLES)
+    return min([1.0, *(weight for weight in others if weight is not None and weight > 0)])
 
 
 def _checked(values: Mapping[str, Value], known: Callable[[str], bool]) -> dict[str, Value]:

@@ -15,8 +15,8 @@ from sweeper.live import LiveSearch, PartlyLive
 from sweeper.manifest import pool_facts
 from sweeper.metrics import Metric
 from sweeper.opening import OpenSweep, Progress
-from sweeper.pools import Pool, Usefulness
-from sweeper.prior import Usefulness as Logs
+from sweeper.pools import KeyFactors, Pool
+from sweeper.prior import Usefulness
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
@@ -51,7 +51,7 @@ class Source(Protocol):
         """Return the key at each position of the answer to one question, best first."""
 
     @property
-    def usefulness(self) -> Usefulness | None:
+    def usefulness(self) -> KeyFactors | None:
         """What past usage says of pages, if there is any and it can be applied."""
 
     def facts(self) -> dict[str, Any]:
@@ -207,12 +207,12 @@ class ReplayedSource:
         return returned_keys(self._pools[settings.origin.captured], settings, query)
 
     @property
-    def usefulness(self) -> Usefulness | None:
+    def usefulness(self) -> KeyFactors | None:
         return self._opened.usefulness
 
     def facts(self) -> dict[str, Any]:
         today, usage = self._opened.today.name, self.usefulness
-        told = {} if not isinstance(usage, Logs) else {"usage": usage.facts}
+        told = {} if not isinstance(usage, Usefulness) else {"usage": usage.facts}
         return {"pool": self._facts[today], "pools": dict(self._facts), **told}
 
 
@@ -227,7 +227,7 @@ class MixedSource:
         return self._captured.n_captured
 
     @property
-    def usefulness(self) -> Usefulness | None:
+    def usefulness(self) -> KeyFactors | None:
         return self._captured.usefulness
 
     def prepare(self, settings: Sequence[Settings]) -> None:

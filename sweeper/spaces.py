@@ -119,7 +119,7 @@ class SearchSpace:
 
     Examples
     --------
-    from sweeper.settings import Settings
+    >>> from sweeper.settings import Settings
     >>> space = SearchSpace(Settings(), {"rrf_k": (5, 60), "limit": (5, 10)})
     >>> space.size, [item.rrf_k for item in space]
     (4, [5, 5, 60, 60])

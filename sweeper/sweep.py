@@ -428,5 +428,5 @@ def _findings(results: Results, config: Config) -> list[str]:
     if not results.replayable:
         return []
     choices = {name: config.space.values(name) for name in config.space.knobs}
-    found = audit_ages(results.pool) + audit_knobs(results.pool, choices)
+    found = audit_ages(results.pool) + audit_knobs(results.pool, choices, config.current)
     return [str(finding) for finding in found]

@@ -16,7 +16,6 @@ from sweeper.errors import InputError
 from sweeper.formats import read_golden
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
-from sweeper.pools import Usefulness as UsefulnessOfPages
 from sweeper.prior import UsageLog, Usefulness, canonical_question, factors
 from sweeper.ranking import rank
 from sweeper.readers import Readers, simulate
@@ -42,7 +41,7 @@ class Usage:
         found = {name: log.digest for name, log in self.logs.items()}
         return {**found, **{name: golden.digest for name, golden in self.questions.items()}}
 
-    def open(self, engine: Engine, as_of: datetime) -> UsefulnessOfPages | None:
+    def open(self, engine: Engine, as_of: datetime) -> Usefulness | None:
         """Return the logs, simulated readers having asked the engine; ``None`` if there are none.
 
         Readers are offered what today's setting returns, unrouted. Their last question is asked
@@ -120,12 +119,17 @@ def _check_knobs(usage: Usage) -> None:
     wanted = [(i.get("prior.log"), i.get("prior.interactions")) for i in _settings(config)]
     swept = (config.space.values("prior.log"), config.space.values("prior.interactions"))
     known = list(config.file.usage)
+    if "first" in known:
+        raise InputError(
+            f"{config.path}: usage.first: needs another name: prior.log says `first` for the first "
+            "of all logs."
+        )
     sizes = {
         name: len(usage.logs[name]) if block.simulate is None else block.simulate.interactions
         for name, block in config.file.usage.items()
     }
     for name, count in (*wanted, *itertools.product(*swept)):
-        if name in (None, "first") and name not in known:
+        if name is None:
             name = next(iter(known), None)
         elif name not in known:
             said = f"The logs are: {', '.join(known)}." if known else "Name logs under usage."

@@ -16,8 +16,7 @@ from sweeper.answers import Answers, Check, Repeats
 from sweeper.causes import Cause, find_causes
 from sweeper.config import Config, load_config
 from sweeper.corpus import parse_instant
-from sweeper.engines import EmbeddedEngine
-from sweeper.engines.base import Engine
+from sweeper.engines.base import Boosted, Engine
 from sweeper.errors import InputError
 from sweeper.golden import GoldenSet, Query
 from sweeper.knobs import CAPTURE_PREFIX, Value, knob
@@ -95,7 +94,7 @@ def verify_sweep(
 
         def engine_of(settings: Settings) -> Engine:
             engine = opened.capture_of(settings).engine
-            if isinstance(engine, EmbeddedEngine):
+            if isinstance(engine, Boosted):
                 engine.usefulness = opened.usefulness
             return engine
 
@@ -186,7 +185,7 @@ def verify(
         causes=(*idle, *found, *_unsteady(repeats, n_unsteady)),
         n_unexplained=n_unexplained,
         unproved=tuple(unproved),
-        notes=_notes(kind, results),
+        notes=(*_notes(kind, results), *_without_prior(engine_of(today), results)),
     )
 
 
@@ -271,6 +270,15 @@ def _unsteady(repeats: Repeats, n_explained: int) -> tuple[Cause, ...]:
         + "no gain that small counts."
     )
     return (Cause("unsteady", text, n_explained),)
+
+
+def _without_prior(engine: Engine, results: Results) -> tuple[str, ...]:
+    if isinstance(engine, Boosted) or all(own.prior is None for own in results.settings):
+        return ()
+    return (
+        "The engine's own search knows no usefulness prior, so its answers were compared with "
+        "those of the replay without one.",
+    )
 
 
 def _notes(kind: str, results: Results) -> tuple[str, ...]:

@@ -109,9 +109,32 @@ ALONE = pool_of(found([document("a", 0.9), memory("m", 0.4, 3.0)]))
 def test_knobs_that_cannot_change_a_ranking_are_named(
     pool: Pool, space: Mapping[str, Sequence[Value]], said: str
 ) -> None:
-    found_texts = texts(audit_knobs(pool, space))
+    found_texts = texts(audit_knobs(pool, space, Settings()))
     assert said in found_texts
     assert bool(said) == bool(found_texts)
+
+
+@pytest.mark.parametrize(
+    ("space", "base"),
+    [
+        ({"recency_half_life_days": (0.0, 30.0)}, Settings()),
+        ({}, Settings(recency_half_life_days=30)),
+        ({"prior.strength": (0.0, 1.0)}, Settings()),
+        ({}, Settings(usage={"prior.strength": 1.0})),
+    ],
+)
+def test_where_scores_are_multiplied_a_lone_channels_knobs_count(
+    space: Mapping[str, Sequence[Value]], base: Settings
+) -> None:
+    both = {"rrf_k": (1, 60), "weights.vector": (0.5, 1.0), **space}
+    assert texts(audit_knobs(ALONE, both, base)) == ""
+
+
+def test_weights_of_classes_are_named_too() -> None:
+    space: dict[str, Sequence[Value]] = {"routing.code.weights.vector": (0.5, 1.0)}
+    assert "routing.code.weights.vector changes nothing" in texts(
+        audit_knobs(ALONE, space, Settings())
+    )
 
 
 def test_odd_ages_are_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweeper import prior as prior_module
 from sweeper.formats import read_corpus, read_golden
 from sweeper.golden import Key, QueryId
-from sweeper.prior import PSEUDO_CITES, Interaction, UsageLog, canonical_question, factors
+from sweeper.prior import (
+    PSEUDO_CITES,
+    Interaction,
+    UsageLog,
+    Usefulness,
+    canonical_question,
+    factors,
+)
 from sweeper.readers import Readers, simulate
+from sweeper.settings import Prior
 from tests.projects import ROOT
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -516,3 +526,36 @@ def test_an_identifier_that_is_asked_for_stands_on_its_expected_pages_alone() ->
     for query in (query for query in USAGE if query.slice == "code"):
         (name,) = re.findall(r"[A-Z]+-\d+|\w+_\w+", query.text)
         assert {page for page, text in texts.items() if name in text} == set(query.expected), name
+
+
+def test_workers_get_what_usage_says_without_its_texts_or_what_was_computed() -> None:
+    at = datetime(2026, 10, 1, tzinfo=UTC)
+    asked = [Interaction(f"a long question {n} " * 20, ("a", "b"), ("b",), at) for n in range(500)]
+    usefulness = Usefulness({"log": UsageLog(tuple(asked))}, at)
+    before = len(pickle.dumps(usefulness))
+    priors = [Prior(n / 100, 2.0, 0.0, count, None) for n in range(1, 50) for count in (10, None)]
+    found = [usefulness.factors(prior) for prior in priors]
+    stored = pickle.dumps(usefulness)
+    assert len(stored) == before < 60_000
+    assert [pickle.loads(stored).factors(prior) for prior in priors] == found
+
+
+def test_usage_is_learned_once_for_all_strengths_and_caps(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = datetime(2026, 10, 1, tzinfo=UTC)
+    log = UsageLog((Interaction("q", ("a", "b"), ("b",), at),))
+    usefulness = Usefulness({"log": log}, at)
+    learned = []
+    honest = prior_module._Offers.ratios
+
+    def counting(*arguments: Any) -> tuple[float, ...]:
+        learned.append(arguments)
+        return honest(*arguments)
+
+    monkeypatch.setattr(prior_module._Offers, "ratios", counting)
+    for strength in (0.1, 0.5, 1.0):
+        for cap in (1.5, 2.0):
+            prior = Prior(strength, cap, 0.0, None, None)
+            assert usefulness.factors(prior) == factors(
+                log, as_of=at, strength=strength, cap=cap, half_life_days=0.0
+            )
+    assert len(learned) == 1 + 6  # once, and once per call of the plain function

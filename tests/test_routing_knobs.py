@@ -176,13 +176,13 @@ def test_a_safe_weight_of_a_class_is_safe_beside_its_own_weights() -> None:
         ({}, 1.0),
         ({"vector": 0.5}, 0.5),
         ({"vector": 3.0}, 1.0),
-        ({"vector": 3.0, "lexical": 2.0}, 2.0),
-        ({"vector": 0.0, "lexical": 4.0}, 4.0),
+        ({"vector": 3.0, "lexical": 2.0}, 1.0),
+        ({"vector": 0.0, "lexical": 4.0}, 1.0),
         ({"graph": 0.125}, 0.125),
         ({"vector": 0.0, "lexical": 0.0}, 1.0),
     ],
 )
-def test_the_safe_weight_is_that_beside_the_lightest_channel_that_is_on(
+def test_the_safe_weight_is_that_beside_any_channel_whatever_its_name(
     weights: dict[str, float], lightest: float
 ) -> None:
     assert Settings(rrf_k=7, weights=weights).weight(TRIPLES) == safe_triples_weight(7, lightest)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from sweeper.answers import Answers
 from sweeper.config import Config, load_config
 from sweeper.engines import open_engine
 from sweeper.engines.base import Engine
+from sweeper.engines.runs import RunsEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.formats import read_corpus
 from sweeper.golden import GoldenSet, ItemId, Query
@@ -537,3 +540,74 @@ def test_a_config_that_is_gone_is_asked_for(results: Results, tmp_path: Path) ->
     other.manifest = {k: v for k, v in results.manifest.items() if k != "config_path"}
     with pytest.raises(InputError, match="does not say which config it had"):
         config_of(other, None)
+
+
+# --- a usefulness prior ---------------------------------------------------------------------------
+
+LOG = "".join(
+    json.dumps(
+        {
+            "question": f"asked {n}",
+            "offered": ["doc-keys", "doc-rent"][:: (-1) ** n],
+            "cited": ["doc-rent"],
+            "time": f"2026-10-{n + 1:02}T00:00:00Z",
+        }
+    )
+    + "\n"
+    for n in range(20)
+)
+RUN = "".join(
+    f"{name} Q0 {row} {rank} {1 / rank} run\n"
+    for name in ("q1", "q2", "q3", "q4", "q5", "q6")
+    for rank, row in enumerate(("doc-keys", "doc-rent", "doc-boat"), start=1)
+)
+LEARNED = """\
+name: learned
+golden: golden.jsonl
+engine: {kind: runs, corpus: corpus.jsonl, channels: {lexical: run.txt}}
+usage: {readers: {path: usage.jsonl}}
+as_of: 2026-11-01T00:00:00Z
+limit: 4
+current: {prior.strength: 1}
+space: {prior.strength: [0, 1]}
+metrics: [mrr]
+"""
+
+
+def test_an_engine_that_ranks_with_our_code_applies_the_prior(tmp_path: Path) -> None:
+    path = write_project(tmp_path, LEARNED)
+    (tmp_path / "usage.jsonl").write_text(LOG, "utf-8")
+    (tmp_path / "run.txt").write_text(RUN, "utf-8")
+    config = load_config(path)
+    results = run_sweep(config, root=tmp_path / "results").results
+    assert results.kept.returned(results.current_settings, "q1")[0] == "doc-rent"
+    found = verify_sweep(results, config, {})
+    assert found.agrees
+    assert sum(check.n_questions for check in found.checks) > 0
+
+
+class Unboosted(RunsEngine):
+    """Ranks as the replay does, but for the prior."""
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "usefulness":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def search(self, query: Query, settings: Settings) -> list[str]:
+        [found] = self.candidates([query], settings.effective_depth)
+        return [row.item_id for row in rank(found, settings, channels=self.channels)]
+
+
+def test_an_engine_that_knows_no_prior_is_compared_without_one_and_not_blamed(
+    tmp_path: Path,
+) -> None:
+    path = write_project(tmp_path, LEARNED)
+    (tmp_path / "usage.jsonl").write_text(LOG, "utf-8")
+    (tmp_path / "run.txt").write_text(RUN, "utf-8")
+    config = load_config(path)
+    results = run_sweep(config, root=tmp_path / "results").results
+    engine = Unboosted({"lexical": tmp_path / "run.txt"}, as_of=datetime(2026, 11, 1, tzinfo=UTC))
+    found = verify(results, lambda settings: engine, {})
+    assert found.agrees
+    assert any("knows no usefulness prior" in note for note in found.notes)

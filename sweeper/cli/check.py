@@ -113,7 +113,9 @@ def _check_config(
         "slices": len(golden.slices),
         **({} if entries is None else {"entries": len(entries)}),
     }
-    findings = audit_golden(golden, config.metrics, min(item.limit for item in settings))
+    classes = {query.query_class for query in golden.queries}
+    fewest = min(item.limit_of(name) for item in settings for name in classes)
+    findings = audit_golden(golden, config.metrics, fewest)  # budgets are limits too
     if pool is None:
         return facts, findings
     facts["captured rows"] = pool.n_rows
@@ -122,7 +124,8 @@ def _check_config(
         facts["questions not all shown"] = len(live)
         golden = GoldenSet(tuple(q for q in golden.queries if q.query_id not in live))
     findings += audit_pool(pool, golden)
-    findings += audit_knobs(pool, {n: config.space.values(n) for n in config.space.knobs})
+    choices = {name: config.space.values(name) for name in config.space.knobs}
+    findings += audit_knobs(pool, choices, config.current)
     own = [item for item in settings if item.capture == config.current.capture]
     findings += audit_settings(Replay(pool, golden), own, findings)
     return {**facts, **age_factors(pool, own)}, findings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +45,7 @@ class Form(enum.StrEnum):
 
 
 _ENV_PREFIX = "KNOWLEDGE_"
+_NOT_IN_A_VARIABLE = re.compile(r"[^A-Za-z0-9_]")
 _REQUEST_FIELDS = ("min_similarity", "limit", "depth", "stores")
 
 
@@ -180,12 +182,12 @@ def emitted(
     if form == "env":
         lines, fields = [], []
         for name, value in values.items():
-            if name in _REQUEST_FIELDS:
+            if name in _REQUEST_FIELDS or name.endswith(".budget"):
                 fields.append(
                     f"# request field {names.get(name, name)}: {knob(name).format(value)}"
                 )
             else:
-                variable = names.get(name, f"{prefix}{name.upper().replace('.', '_')}")
+                variable = names.get(name, prefix + _NOT_IN_A_VARIABLE.sub("_", name.upper()))
                 lines.append(f"{variable}={_plain(value)}")
         index = [f"# of the index: {name}: {knob(name).format(v)}" for name, v in captured.items()]
         return "\n".join([*lines, *fields, *index])

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from sweeper.golden import ItemId, Key, Query, QueryId
-from sweeper.pools import QueryCandidates
+from sweeper.pools import KeyFactors, QueryCandidates
 from sweeper.settings import Settings
 
-__all__ = ["Counted", "Engine", "Evidenced", "PartlyShown"]
+__all__ = ["Boosted", "Counted", "Engine", "Evidenced", "PartlyShown"]
 
 
 @runtime_checkable
@@ -92,6 +92,13 @@ class Evidenced(Engine, Protocol):
         ``item``, and ``facts``: lists of subject, predicate, object, sentence, page, hop, and the
         entity from which the fact was reached.
         """
+
+
+@runtime_checkable
+class Boosted(Protocol):
+    """An engine whose own search applies a usefulness prior, once it is told of past usage."""
+
+    usefulness: KeyFactors | None
 
 
 @runtime_checkable

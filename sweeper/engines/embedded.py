@@ -43,7 +43,7 @@ from sweeper.engines.lexical import TOKENIZER, LexicalIndex, Match
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import ItemId, Query, QueryId
 from sweeper.knobs import TRIPLES
-from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates, Usefulness
+from sweeper.pools import LEXICAL, VECTOR, Candidate, KeyFactors, QueryCandidates
 from sweeper.settings import Settings
 from sweeper.triples import Triple
 
@@ -141,7 +141,7 @@ class EmbeddedEngine:
         self._allowed: dict[_Scope, NDArray[np.bool_]] = {}
         self._facts = None if triples is None else FactIndex(triples, hops, self._items)
         self._evidence: dict[QueryId, list[dict[str, Any]]] = {}
-        self.usefulness: Usefulness | None = None
+        self.usefulness: KeyFactors | None = None
         self._closed = False
         self._dense: dict[Store, DenseIndex] = {}
         self._lexical: LexicalIndex | None = None
@@ -235,6 +235,14 @@ class EmbeddedEngine:
         }
 
     def candidates(self, queries: Sequence[Query], depth: int) -> list[QueryCandidates]:
+        found, evidence = self._found(queries, depth)
+        self._evidence.update(evidence)
+        return found
+
+    def _found(
+        self, queries: Sequence[Query], depth: int
+    ) -> tuple[list[QueryCandidates], dict[QueryId, list[dict[str, Any]]]]:
+        """Return candidates, and the facts that led to some of them."""
         if self._closed:
             raise EngineError("the engine is closed; make a new one.")
         if depth < 1:
@@ -243,13 +251,14 @@ class EmbeddedEngine:
         lexical = self._index()
         self._search_vectors(queries, depth, rows)
         self._search_text(lexical, queries, depth, rows)
-        self._search_facts(queries, depth, rows)
-        return [QueryCandidates(q.query_id, found) for q, found in zip(queries, rows, strict=True)]
+        evidence = self._search_facts(queries, depth, rows)
+        found = [QueryCandidates(q.query_id, own) for q, own in zip(queries, rows, strict=True)]
+        return found, evidence
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
         from sweeper.ranking import NO_PRIOR, rank
 
-        [found] = self.candidates([query], settings.effective_depth)
+        [found], _ = self._found([query], settings.effective_depth)
         rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
         found = QueryCandidates(found.query_id, rows)
         prior = settings.prior
@@ -325,9 +334,10 @@ class EmbeddedEngine:
         queries: Sequence[Query],
         depth: int,
         rows: Sequence[dict[tuple[str, Store], Sequence[Candidate]]],
-    ) -> None:
+    ) -> dict[QueryId, list[dict[str, Any]]]:
+        evidence: dict[QueryId, list[dict[str, Any]]] = {}
         if self._facts is None:
-            return
+            return evidence
         for query, found in zip(queries, rows, strict=True):
             allowed = self._mask(query)
             hits = [
@@ -341,13 +351,14 @@ class EmbeddedEngine:
                 found[TRIPLES, store] = self._candidates(
                     [hit.item for hit in own], [hit.value for hit in own]
                 )
-            self._evidence[query.query_id] = [
+            evidence[query.query_id] = [
                 {
                     "item": self._items[hit.item].item_id,
                     "facts": [[*astuple(one.triple), one.hop, one.entity] for one in hit.evidence],
                 }
                 for hit in kept
             ]
+        return evidence
 
     def _candidates(self, numbers: Sequence[int], values: Sequence[float]) -> list[Candidate]:
         blank = self._blank

@@ -23,7 +23,7 @@ from sweeper.errors import EngineError, InputError, Problem
 from sweeper.formats.trec import TrecRun, read_run
 from sweeper.formats.values import counted, listed
 from sweeper.golden import ItemId, Query, QueryId
-from sweeper.pools import LEXICAL, VECTOR, Candidate, QueryCandidates
+from sweeper.pools import LEXICAL, VECTOR, Candidate, KeyFactors, QueryCandidates
 from sweeper.settings import Settings
 
 __all__ = ["RunsEngine"]
@@ -58,6 +58,8 @@ class RunsEngine:
     """
 
     knobs: frozenset[str] | None = None
+    usefulness: KeyFactors | None = None
+    """Learned from past usage; it counts in ``search`` alone."""
     n_threads = 1
 
     def __init__(
@@ -123,12 +125,19 @@ class RunsEngine:
         return [QueryCandidates(query.query_id, self._rows(query, depth)) for query in queries]
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        from sweeper.ranking import rank
+        from sweeper.ranking import NO_PRIOR, rank
 
         [found] = self.candidates([query], settings.effective_depth)
         rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
         found = QueryCandidates(found.query_id, rows)
-        ranked = rank(found, settings, channels=self.channels, query_class=query.query_class)
+        prior = settings.prior
+        ranked = rank(
+            found,
+            settings,
+            channels=self.channels,
+            query_class=query.query_class,
+            prior=self.usefulness.factors(prior) if prior and self.usefulness else NO_PRIOR,
+        )
         return [row.item_id for row in ranked]
 
     def close(self) -> None:
