@@ -16,7 +16,7 @@ from sweeper.knobs import knob
 from sweeper.metrics import ClassAccuracy
 from sweeper.pools import FloatArray
 from sweeper.recommend import Scores
-from sweeper.result_tables import Table, figure_columns, tallies, worth_of_a_question
+from sweeper.result_tables import Table, tallies, worth_of_a_question
 from sweeper.results import Results
 from sweeper.settings import Settings
 from sweeper.tables import Column, plain
@@ -25,7 +25,14 @@ __all__ = ["Arm", "Move", "arms_of", "arms_table", "moves_of", "moves_tables", "
 
 _SEED = 0
 _TODAY = "today"
-_CHANGES_SHOWN = 60
+_WIDTH = 107
+"""Columns of text that a table of arms may take where no terminal says it."""
+
+_CHANGES_SHOWN = 64
+_GROUP_SHOWN = 40
+"""Characters of what an arm changes: in all, and beyond that of budgets and of weights."""
+
+_FEW = 20
 
 
 class Arm(NamedTuple):
@@ -40,7 +47,8 @@ class Arm(NamedTuple):
 class Move(NamedTuple):
     """What an arm moves a metric by in one slice: the mean difference per question.
 
-    ``low`` and ``high`` are the ends of a 95 % interval; ``None`` where there is none.
+    ``low`` and ``high`` are the ends of a 95 % interval; ``None`` where there is none. ``n_differ``
+    of the questions have another value of the metric.
     """
 
     arm: str
@@ -50,6 +58,7 @@ class Move(NamedTuple):
     difference: float
     low: float | None
     high: float | None
+    n_differ: int
 
     @property
     def verdict(self) -> str:
@@ -100,9 +109,9 @@ def arms_table(results: Results) -> Table | None:
     return Table(
         "Named settings",
         (
-            Column("arm"),
+            Column("arm", whole=True),
             Column("differs in", format=_shortened, key="changes"),
-            *figure_columns(addresses),
+            *(Column(_figure(address), "right", key=address) for address in addresses),
             Column("better", "right"),
             Column("worse", "right"),
         ),
@@ -112,6 +121,7 @@ def arms_table(results: Results) -> Table | None:
             *worth_of_a_question(results, [address.rpartition(".")[0] for address in addresses]),
         ),
         tuple(numbers),
+        width=_WIDTH,
     )
 
 
@@ -158,13 +168,18 @@ def _move(
     arm: Arm, metric: str, group: str, moved: FloatArray, strata: Sequence[FloatArray]
 ) -> Move:
     interval = mean_interval(list(strata), seed=_SEED, bounds=(-1.0, 1.0))
-    ends = (None, None) if interval is None else (interval.low, interval.high)
-    return Move(arm.name, metric, group, len(moved), float(moved.mean()), *ends)
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    n_differ = int((moved != 0).sum())
+    return Move(arm.name, metric, group, len(moved), float(moved.mean()), low, high, n_differ)
 
 
 def moves_tables(results: Results, moves: Sequence[Move]) -> list[Table]:
-    """Return a table per metric: what each arm moves in every slice, with intervals."""
+    """Return a table per metric: what each arm moves in every slice, and overall with its interval.
+
+    The one slice of a golden set without others is left out: it is ``overall``.
+    """
     bases = {arm.name: arm.base for arm in arms_of(results)}
+    moves = _distinct(results, moves)
     tables = []
     for metric in dict.fromkeys(move.metric for move in moves):
         own = [move for move in moves if move.metric == metric]
@@ -173,68 +188,125 @@ def moves_tables(results: Results, moves: Sequence[Move]) -> list[Table]:
             (name, base, *(next(m for m in own if (m.arm, m.group) == (name, g)) for g in groups))
             for name, base in bases.items()
         ]
-        shown = metric.upper() if metric in {"mrr", "ap"} else metric
         tables.append(
             Table(
-                f"What each arm moves in {shown}, and the 95 % interval",
+                f"What each arm moves in {_metric(metric)}, and the 95 % interval of {OVERALL}",
                 (
-                    Column("arm"),
-                    Column("against", key="base"),
+                    Column("arm", whole=True),
+                    Column("against", key="base", whole=True),
                     *(
-                        Column(f"{group} ({n})", "right", _moved, key=group)
+                        Column(
+                            f"{group} ({n})",
+                            "right",
+                            _with_interval if group == OVERALL else _moved,
+                            key=group,
+                        )
                         for group, n in groups.items()
                     ),
                 ),
                 tuple(rows),
+                _legend(min(groups.values())),
+                width=_WIDTH,
             )
         )
     return tables
 
 
+def _legend(fewest: int) -> tuple[str, ...]:
+    wide = f"With fewer than {_FEW} questions intervals are wide: they assume nothing. "
+    return (
+        "* the 95 % interval excludes 0 (--json has all of them); = no question's value differs.",
+        (wide if fewest < _FEW else "") + "`sweep compare` tests a pair.",
+    )
+
+
 def verdict_table(results: Results, moves: Sequence[Move]) -> Table:
-    """Return what moved, what did not and what got worse."""
-    rows = []
+    """Return what moved: a row per arm and metric of which some interval excludes 0."""
+    moves = _distinct(results, moves)
+    rows, n_still = [], 0
     for arm in arms_of(results):
         for metric in dict.fromkeys(move.metric for move in moves):
             own = [move for move in moves if (move.arm, move.metric) == (arm.name, metric)]
             said = [
                 ", ".join(
-                    f"{move.group} {move.difference:+.2f}" if told else move.group
+                    f"{move.group} {_difference(move.difference)}"
                     for move in own
                     if move.verdict == verdict
                 )
-                for verdict, told in (
-                    ("better", True),
-                    ("worse", True),
-                    ("no difference shown", False),
-                )
+                for verdict in _VERDICTS
             ]
-            rows.append((arm.name, arm.base, metric, *said))
+            if any(said):
+                rows.append((arm.name, arm.base, metric, *said))
+            else:
+                n_still += 1
     n_intervals = sum(move.low is not None for move in moves)
+    pairs = f"{n_still}{' other' if rows else ''} pair{'' if n_still == 1 else 's'}"
+    notes = (
+        f"Of {pairs} of arm and metric nothing is shown to move.",
+        f"An interval that excludes 0 counts as moved. Of {n_intervals} intervals of 95 %, "
+        f"about {round(0.05 * n_intervals)}",
+        "would exclude 0 even if no arm changed anything.",
+    )
     return Table(
-        "What moved, what got worse, and where no difference is shown",
+        "What moved, and what got worse",
         (
-            Column("arm"),
-            Column("against", key="base"),
-            Column("metric"),
+            Column("arm", whole=True),
+            Column("against", key="base", whole=True),
+            Column("metric", format=_metric),
             *(Column(text, format=lambda value: plain(value) or "-") for text in _VERDICTS),
         ),
         tuple(rows),
-        (
-            f"An interval that excludes 0 counts as moved. Of {n_intervals} intervals of 95 %, "
-            f"about {round(0.05 * n_intervals)} would exclude 0 even if no arm changed anything.",
-        ),
+        notes if n_still else notes[1:],
+        width=_WIDTH,
     )
 
 
-_VERDICTS = ("better", "worse", "no difference shown")
+_VERDICTS = ("better", "worse")
+
+
+def _distinct(results: Results, moves: Sequence[Move]) -> list[Move]:
+    """Return the moves without those of a slice that all questions are in."""
+    whole = results.golden.slices if len(results.golden.slices) == 1 else ()
+    return [move for move in moves if move.group not in whole]
 
 
 def _moved(move: Move) -> str:
-    if move.low is None or move.high is None:
-        return f"{move.difference:+.2f}"
+    if not move.n_differ:
+        return "="
     mark = "" if move.verdict == "no difference shown" else "*"
-    return f"{mark}{move.difference:+.2f} ({move.low:+.2f} to {move.high:+.2f})"
+    return f"{mark}{_difference(move.difference)}"
+
+
+def _with_interval(move: Move) -> str:
+    if not move.n_differ or move.low is None or move.high is None:
+        return _moved(move)
+    return f"{_moved(move)} ({_difference(move.low)} to {_difference(move.high)})"
+
+
+def _difference(value: float) -> str:
+    """Return a difference with its sign: two decimals, or three where these would hide it.
+
+    Examples
+    --------
+    >>> _difference(0.25), _difference(-0.003), _difference(-0.0001), _difference(0.0)
+    ('+0.25', '-0.003', '0.00', '0.00')
+    """
+    for places in (2, 3):
+        text = f"{value:+.{places}f}"
+        if float(text):
+            return text
+    return "0.00"
+
+
+def _metric(name: str) -> str:
+    """Return a metric's name as people say it: in words that a narrow header may break between."""
+    return name.upper() if name in {"mrr", "ap"} else name.replace("_", " ")
+
+
+def _figure(address: str) -> str:
+    """Return a figure as the header of a narrow column; overall goes without saying."""
+    group, _, metric = address.rpartition(".")
+    return _metric(metric) if group == OVERALL else f"{group} {_metric(metric)}"
 
 
 def _changes(own: Settings, base: Settings, base_name: str) -> str:
@@ -245,16 +317,40 @@ def _changes(own: Settings, base: Settings, base_name: str) -> str:
 
 
 def _shortened(changes: str) -> str:
-    """Return a text of changes in which those of classes are summed up, if it is long."""
+    """Return a text of changes in which those of classes are gathered, and cut if there are many.
+
+    Examples
+    --------
+    >>> _shortened("rrf_k 5, routing.code.budget 3, routing.code.weights.vector 0.25")
+    'rrf_k 5, weights code vector 0.25, budgets code 3'
+    """
     if not changes:
         return "-"
-    if len(changes) <= _CHANGES_SHOWN:
-        return plain(changes)
-    parts = changes.split(", ")
-    classes = dict.fromkeys(m[1] for part in parts if (m := _ROUTED.search(part)))
-    rest = [part for part in parts if not _ROUTED.search(part)]
-    summed = f"routing of {', '.join(classes)}" if classes else ""
-    return plain(", ".join([*rest, summed] if summed else rest))
+    rest: list[str] = []
+    gathered: dict[str, list[str]] = {"weights": [], "budgets": [], "prior": []}
+    for part in changes.split(", "):
+        known = _GATHERED.fullmatch(part)
+        if known is None:
+            rest.append(part)
+            continue
+        said = " ".join(word for word in (known["of"], known["what"], known["value"]) if word)
+        kind = known["kind"] or "budget"
+        gathered["budgets" if kind == "budget" else kind].append(said)
+    found = {name: ", ".join(parts) for name, parts in gathered.items() if parts}
+    length = len(", ".join([*rest, *found.values()]))
+    if length > _CHANGES_SHOWN:
+        found |= {name: _cut(found[name]) for name in ("weights", "budgets") if name in found}
+    return plain(", ".join([*rest, *(f"{name} {said}" for name, said in found.items())]))
 
 
-_ROUTED = re.compile(r"routing\.([\w-]+)\.")
+def _cut(listed: str) -> str:
+    """Return the first parts of a list, as many as fit."""
+    if len(listed) <= _GROUP_SHOWN:
+        return listed
+    return f"{listed[: _GROUP_SHOWN + 2].rpartition(', ')[0]}, ..."
+
+
+_GATHERED = re.compile(
+    r"(?:and )?(?:routing\.(?P<of>[\w-]+)\.)?(?:budget|(?P<kind>weights|prior)\.(?P<what>\S+))"
+    r" (?P<value>.+)"
+)

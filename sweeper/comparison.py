@@ -32,6 +32,11 @@ class Side:
     def address(self) -> str:
         return f"{self.results.address}#{self.trial}"
 
+    @property
+    def title(self) -> str:
+        """The address, with the trial's arm where it is one."""
+        return f"{self.results.address}{self.results.named(self.trial)}"
+
     def returned(self, query_id: str) -> list[Key]:
         """Return the key at every position of the trial's answer to one question."""
         return self.results.returned(self.trial, query_id)

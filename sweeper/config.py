@@ -146,6 +146,8 @@ class Config:
         """Addresses of the printed table's figures."""
         if self.file.table.columns:
             return tuple(self.file.table.columns)
+        if self.arms:  # they are compared in everything that is recorded
+            return tuple(f"{OVERALL}.{metric}" for metric in self.metrics)
         wanted = [item.address for item in self.objectives]
         for plot in self.plots:
             wanted += [plot.y, plot.x]

@@ -89,13 +89,21 @@ class ReadersBlock(Block):
 class UsageBlock(Block):
     """One usage log: a file, or simulated readers."""
 
-    path: str | None = Field(default=None, description="JSON lines, relative to the config.")
+    path: str | None = Field(
+        default=None, description="JSON lines (or JSON), relative to the config."
+    )
+    fields: dict[str, str] = Field(
+        default_factory=dict,
+        description="Our name to the file's name, e.g. `{offered: results, cited: clicks}`.",
+    )
     simulate: ReadersBlock | None = Field(default=None, description="Simulated readers.")
 
     @model_validator(mode="after")
     def _check_source(self) -> UsageBlock:
         if (self.path is None) == (self.simulate is None):
             raise ValueError("give either a path, or simulate.")
+        if self.fields and self.path is None:
+            raise ValueError("fields are those of a file. Give its path, or leave them out.")
         return self
 
 
@@ -122,7 +130,9 @@ class TableBlock(Block):
         default=None, description="Defaults to the half-life, else the first knob of the space."
     )
     columns: list[str] = Field(
-        default_factory=list, description="Figures; by default those of objectives and plots."
+        default_factory=list,
+        description="Figures; by default those of objectives and plots, or with arms the overall "
+        "figures of all metrics.",
     )
 
 

@@ -175,8 +175,8 @@ def margin_sentences(margins: Margins, name: str) -> list[str]:
     domain = knob(name)
     return [
         f"{name} = {domain.format(margins.value)}",
-        f"no slice's figure changes {_interval(margins.plateau, domain, margins.value)}",
-        f"no question gets worse {_interval(margins.safe, domain, margins.value)}",
+        _holds("figure", margins.plateau, domain, margins.value),
+        _holds("question", margins.safe, domain, margins.value),
         *(_flip(flip, domain) for flip in margins.flips),
     ]
 
@@ -237,15 +237,23 @@ def _integers(low: float, high: float) -> tuple[float, float]:
     return float(math.ceil(low)), float(math.floor(high))
 
 
-def _interval(interval: Interval, domain: Knob, value: Value) -> str:
-    if interval.low is None or interval.high is None:
-        return f"at {domain.format(value)} alone"
+_HOLDS = {
+    "figure": ("no slice's figure changes", "some slice's figure changes"),
+    "question": ("no question gets worse", "some question gets worse"),
+}
+
+
+def _holds(what: str, interval: Interval, domain: Knob, value: Value) -> str:
+    """Say from where to where something holds, or that it does nowhere but at the value."""
+    holds, fails = _HOLDS[what]
     low, high = interval.low, interval.high
+    if low is None or high is None:
+        return f"{fails} as soon as it is not {domain.format(value)}"
     if domain.integer:
         low, high = _integers(low, high)
     if low == high:
-        return f"at {_number(low)} alone"
-    text = f"from {_number(low)} to {_number(high)}"
+        return f"{fails} as soon as it is not {_number(low)}"
+    text = f"{holds} from {_number(low)} to {_number(high)}"
     return text + (f", and at {domain.apart}" if interval.with_point else "")
 
 

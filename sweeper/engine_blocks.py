@@ -149,7 +149,8 @@ class TriplesBlock(Block):
     """Typed facts, a third channel: pages reached from the entities that a question names."""
 
     path: str | None = Field(
-        default=None, description="JSON file of triples, relative to the config."
+        default=None,
+        description="Triples (JSON, JSON lines, YAML, CSV or TSV), relative to the config.",
     )
     extract: bool = Field(
         default=False, description="Also take the triples that five plain rules find in the pages."

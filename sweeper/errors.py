@@ -163,7 +163,7 @@ class Problems:
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return `` Did you mean "x"?`` for a close choice, else the list of choices.
+    """Return `` Did you mean "x"?`` for a close choice, else the list of choices, if there are any.
 
     Examples
     --------
@@ -171,8 +171,12 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'Did you mean "min_similarity"?'
     >>> did_you_mean("zzz", ["a", "b"])
     'Choose from: a, b.'
+    >>> did_you_mean("zzz", [])
+    'There is none to choose from.'
     """
     choices = list(choices)
+    if not choices:
+        return "There is none to choose from."
     close = difflib.get_close_matches(word, choices, n=1)
     if close:
         return f'Did you mean "{close[0]}"?'

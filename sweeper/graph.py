@@ -45,7 +45,8 @@ class Graph:
     Parameters
     ----------
     triples
-        The facts. Of equal ones the first counts. Their order breaks ties.
+        The facts. Of those that say the same on one page (subject, predicate and object, whatever
+        their case, and whatever the sentence) the first counts. Their order breaks ties.
 
     Raises
     ------
@@ -66,7 +67,11 @@ class Graph:
     """
 
     def __init__(self, triples: Iterable[Triple]) -> None:
-        self._triples = tuple(dict.fromkeys(triples))
+        told: dict[tuple[str, ...], Triple] = {}
+        for it in triples:
+            fact = (_folded(it.subject), _folded(it.predicate), _folded(it.object), it.page)
+            told.setdefault(fact, it)
+        self._triples = tuple(told.values())
         self._names: list[str] = []  # of each entity, as first spelt
         self._touching: list[list[int]] = []  # of each entity, numbers of triples in rising order
         self._entities: dict[str, int] = {}  # by folded name

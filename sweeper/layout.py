@@ -16,7 +16,7 @@ from sweeper.pools import VECTOR, FloatArray, KeyFactors, Pool
 from sweeper.runs import Judgments
 from sweeper.settings import Prior, Settings
 
-__all__ = ["Layout"]
+__all__ = ["ItemUsage", "Layout"]
 
 
 _PRIORS_KEPT = 64

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sweeper.config import Config
+from sweeper.corpus import Corpus
 from sweeper.engines.base import Counted
+from sweeper.errors import did_you_mean
+from sweeper.golden import GoldenSet
 from sweeper.knobs import knob
 from sweeper.opening import OpenSweep
 from sweeper.planner import Planner
@@ -34,6 +37,9 @@ def remarks(opened: OpenSweep, planner: Planner, source: Source, *, failed: bool
         Whether some trial has no figures: then nothing is said of knobs without effect.
     """
     return [
+        *opened.inputs.usage.notes,
+        *_unnamed_classes(opened.inputs.config, opened.inputs.golden),
+        *_unknown_users(opened.inputs.golden, opened.inputs.corpus),
         *_repetitions(planner),
         *_same_arms(opened.inputs.config),
         *_same_pools(opened),
@@ -41,6 +47,39 @@ def remarks(opened: OpenSweep, planner: Planner, source: Source, *, failed: bool
         *([] if failed else _idle(planner, source)),
         *_asked(opened),
     ]
+
+
+def _unnamed_classes(config: Config, golden: GoldenSet) -> list[str]:
+    """Say which classes of the golden rows no knob names, where others are: some are slips."""
+    if config.file.classes != "golden" or not config.classes:
+        return []
+    counts = Counter(query.query_class for query in golden.queries)
+    notes = []
+    for name, count in counts.items():
+        if name is not None and name not in config.classes:
+            hint = did_you_mean(name, config.classes)
+            notes.append(
+                f"class {name} ({_questions(count)}) has no budget or weights of its own."
+                + (f" {hint}" if hint.startswith("Did") else "")
+            )
+    return notes
+
+
+def _unknown_users(golden: GoldenSet, corpus: Corpus | None) -> list[str]:
+    """Say as whom questions are asked whom no entry names: they see what is public alone."""
+    if corpus is None:
+        return []
+    named = {name for entry in corpus.restricted.values() for name in entry.principals or ()}
+    counts = Counter(query.user for query in golden.queries)
+    return [
+        f"no principals name the user {user} ({_questions(count)}), who sees what is public alone."
+        for user, count in counts.items()
+        if user is not None and user not in named
+    ]
+
+
+def _questions(count: int) -> str:
+    return f"{count} question{'' if count == 1 else 's'}"
 
 
 def _repetitions(planner: Planner) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ _LINE = 80
 class Table:
     """A table: a title, columns, and one tuple of values per row; ``notes`` belong below it.
 
+    ``width`` is how wide its lines may be where nothing else says it: cells of text are folded.
     ``trials`` are the numbers of the trials that the rows show, where each row is one trial, and
     ``feasible`` says which of them meet the sweep's constraints.
     """
@@ -50,6 +51,7 @@ class Table:
     notes: tuple[str, ...] = ()
     trials: tuple[int, ...] = ()
     feasible: tuple[bool, ...] = ()
+    width: int | None = None
 
     def markdown(self) -> str:
         """Return the table with its title and notes."""
@@ -92,9 +94,11 @@ def line_table(results: Results, name: str | None = None) -> Table:
     values = [results.settings[number].given(name) for number in numbers]
     breaking = {value for value, fine in zip(values, feasible, strict=True) if not fine}
 
+    said = _value_format(name)
+
     def marked(value: Any) -> str:
         star = "*" if value in breaking else ""
-        return own.format(value) + star + (" (current)" if value == current else "")
+        return said(value) + star + (" (current)" if value == current else "")
 
     return Table(
         f"By {own.label}{held}",
@@ -175,7 +179,7 @@ def slice_table(results: Results, trial: int, group: str | None = None) -> Table
     ]
     [score] = tallies(results, [trial])
     return Table(
-        f"{results.address}#{trial}: {results.settings[trial].text}",
+        f"{results.address}{results.named(trial)}: {results.settings[trial].text}",
         (
             Column("slice"),
             Column("metric"),
@@ -208,7 +212,7 @@ def queries_table(results: Results, trial: int, group: str | None = None) -> Tab
         if group in (None, row.slice)
     ]
     return Table(
-        f"{results.address}#{trial}: {results.settings[trial].text}",
+        f"{results.address}{results.named(trial)}: {results.settings[trial].text}",
         (
             Column("question", key="query_id"),
             Column("slice"),
@@ -259,7 +263,7 @@ def _settings_table(
         title,
         (
             Column("trial", "left", partial(_trial_text, current, breaking), key="trial"),
-            *(Column(_heading(n), "right", knob(n).format, key=n) for n in names),
+            *(Column(_heading(n), "right", _value_format(n), key=n) for n in names),
             *figure_columns(addresses),
             Column("better", "right"),
             Column("worse", "right"),
@@ -269,6 +273,14 @@ def _settings_table(
         tuple(numbers),
         feasible,
     )
+
+
+def _value_format(name: str) -> Callable[[Any], str]:
+    """Return how a knob's values read; a class without a budget has the limit of all questions."""
+    own, unset = knob(name), UNSET
+    if name.startswith("routing.") and name.endswith(".budget"):
+        unset = own.format(None)
+    return lambda value: unset if value == UNSET else own.format(value)
 
 
 def _worth_a_column(results: Results, numbers: Sequence[int]) -> list[str]:

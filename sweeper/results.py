@@ -182,7 +182,7 @@ class Results:
         return str(self.trials.loc[self.trials["is_current"], "trial_id"].iloc[0])
 
     def trial(self, name: str | int) -> int:
-        """Return a trial's number from its number, ``#number``, id, arm, or ``current``.
+        """Return a trial's number from its number, ``#number``, id, arm, ``current`` or ``today``.
 
         Raises
         ------
@@ -190,18 +190,24 @@ class Results:
             If there is no such trial.
         """
         text = str(name).rpartition("#")[2]
-        if text == "current":
+        if text in {"current", "today"}:
             text = self.current
-        if text in set(self.trials["arm"].dropna()):
+        arms = list(dict.fromkeys(self.trials["arm"].dropna()))
+        if text in arms:
             return int(self.trials.index[self.trials["arm"] == text][0])
         if text in set(self.trials["trial_id"]):
             return int(self.trials.index[self.trials["trial_id"] == text][0])
         if text.isdecimal() and int(text) < len(self.trials):
             return int(text)
-        raise InputError(
-            f"{self.address} has no trial {str(name)!r}. Give a number from 0 to "
-            f"{len(self.trials) - 1}, a trial id, or current."
-        )
+        known = f"Give a number from 0 to {len(self.trials) - 1}, a trial id, "
+        known += "current, or an arm." if arms else "or current."
+        hint = f" {did_you_mean(text, arms)}" if arms else ""
+        raise InputError(f"{self.address} has no trial {str(name)!r}. {known}{hint}")
+
+    def named(self, trial: int) -> str:
+        """Return how people tell a trial: ``#7``, or ``#7 (budgets)`` where it is an arm."""
+        arm = self.trials["arm"].iloc[trial]
+        return f"#{trial} ({arm})" if isinstance(arm, str) else f"#{trial}"
 
     def wide(self, addresses: Iterable[str] | None = None) -> pd.DataFrame:
         """Return one row per trial and one column per figure address, indexed by trial number.

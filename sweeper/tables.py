@@ -58,12 +58,15 @@ class Column:
         Turns a value into text; by default floats have four decimals and what is missing is "-".
     key
         The header in CSV, where ``header`` is not a good name.
+    whole
+        Whether its text is never folded, such as names that people look for.
     """
 
     header: str
     justify: Literal["left", "right"] = "left"
     format: Callable[[Any], str] | None = None
     key: str = ""
+    whole: bool = False
 
     def text(self, value: object) -> str:
         """Return the cell as people read it, on one line."""

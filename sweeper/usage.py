@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,6 +23,9 @@ from sweeper.settings import Prior, Settings
 
 __all__ = ["Usage", "read_usage_logs"]
 
+_NAMED = 3
+"""Pages that a sentence names."""
+
 _FEEDBACK = Prior(strength=1.0, cap=2.0, half_life_days=0.0, interactions=None, log=None)
 """By which prior pages are offered to simulated readers where it feeds on its own mistakes."""
 
@@ -34,6 +37,8 @@ class Usage:
     config: Config
     logs: Mapping[str, UsageLog]
     questions: Mapping[str, GoldenSet]
+    notes: tuple[str, ...] = ()
+    """What is odd about the logs, in sentences."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -80,14 +85,20 @@ def read_usage_logs(config: Config, golden: GoldenSet, keys: frozenset[Key] | No
     Raises
     ------
     InputError
-        If a file has problems, a question is in the golden set too, or a knob asks for more
-        interactions than its log has, or for a log that there is not.
+        If a file has problems, a question is in the golden set too, no page that a log offers
+        exists, or a knob asks for more interactions than its log has, or for a log that there is
+        not.
     """
     logs: dict[str, UsageLog] = {}
     questions: dict[str, GoldenSet] = {}
+    notes: list[str] = []
     for name, block in config.file.usage.items():
         if block.path is not None:
-            logs[name] = read_usage(config.resolve(block.path))
+            logs[name] = read_usage(
+                config.resolve(block.path), fields=block.fields, name=name, written=block.path
+            )
+            if keys is not None:
+                notes += _strange_pages(config, name, logs[name], keys)
             asked = {canonical_question(one.question) for one in logs[name].interactions}
         else:
             assert block.simulate is not None
@@ -97,9 +108,34 @@ def read_usage_logs(config: Config, golden: GoldenSet, keys: frozenset[Key] | No
             questions[name] = read_golden(path, fields=source.fields or None, corpus_keys=keys)
             asked = {canonical_question(query.text) for query in questions[name].queries}
         _check_held_out(config, golden, name, asked)
-    usage = Usage(config, logs, questions)
+    usage = Usage(config, logs, questions, tuple(notes))
     _check_knobs(usage)
     return usage
+
+
+def _strange_pages(config: Config, name: str, log: UsageLog, keys: frozenset[Key]) -> Iterator[str]:
+    """Say which offered pages the corpus does not hold; what is learned of them is lost.
+
+    Raises
+    ------
+    InputError
+        If it holds none: the log calls pages otherwise than the corpus does.
+    """
+    offered = dict.fromkeys(key for one in log.interactions for key in one.offered)
+    strange = [key for key in offered if key not in keys]
+    if not strange:
+        return
+    named = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
+    if len(strange) == len(offered):
+        raise InputError(
+            f"{config.path}: usage.{name}: no page that it offers is in the corpus: {named}. Call "
+            f"pages by the keys of the corpus, such as {min(keys, default='...')}."
+        )
+    are = "is" if len(strange) == 1 else "are"
+    yield (
+        f"usage.{name}: {len(strange)} of {len(offered)} offered pages {are} not in the corpus: "
+        f"{named}."
+    )
 
 
 def _check_held_out(config: Config, golden: GoldenSet, name: str, asked: set[str]) -> None:

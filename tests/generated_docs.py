@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -34,13 +34,13 @@ from sweeper.evaluate import Figures
 from sweeper.formats import import_soat, write_corpus, write_golden
 from sweeper.formats.corpus_rows import CORPUS_FIELDS
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
-from sweeper.formats.spellings import Field
 from sweeper.knobs import KNOBS, Knob, knob
 from sweeper.metrics import METRICS
 from sweeper.result_tables import figure_label
 from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.tables import decimals
+from tests.format_tables import spellings, triple_format, usage_format
 from tests.markdown import filled, table
 from tests.routing_page import LARGE, PAGE, SMALL, routing_parts
 
@@ -228,6 +228,10 @@ grade; `[]` marks a question without an answer. In a CSV cell `|` separates ids,
 is no `|`. An id names a document (whichever chunk is found) or a memory. A file without slices is
 one slice, `all`. `filter` is a mapping of tag to value, plus `path` (a prefix) and `store`.
 
+`class` is the class that a question belongs to; figures are per `slice`, so figures per class need
+slices too. `routed_as` and `rule` are not for you to write: a sweep keeps there, in its own copy of
+the golden set, the class by which it routed the question, and what decided it.
+
 TREC and BEIR qrels are golden sets too, with `topics` beside them ([trec.md](trec.md)), and so is
 LlamaIndex's `EmbeddingQAFinetuneDataset` (a JSON with `queries` and `relevant_docs`), whose
 `corpus` is one as well.
@@ -253,11 +257,14 @@ folder without the extension, and front matter may give `title`, `updated_at`, `
 def config_page() -> str:
     """Return ``docs/config.md``."""
     parts = [_NOTICE, _CONFIG_TOP]
+    formats = {config_module.UsageBlock: usage_format, engine_blocks.TriplesBlock: triple_format}
     for model, (title, place) in _blocks().items():
         where = f"`{place}`. " if place else ""
         parts.append(f"\n## {title}\n\n{where}{_one_line(model.__doc__ or '')}\n\n")
         rows = [_field_row(model, name) for name in model.model_fields]
         parts.append(table(("key", "type", "default", "meaning"), rows))
+        if model in formats:
+            parts.append(f"\n{formats[model]()}")
     weight = knob("weights.vector")
     knobs = [_knob_row(item.name, item) for item in KNOBS.values()]
     knobs.append(_knob_row("weights.<channel>", weight))
@@ -285,8 +292,8 @@ def config_page() -> str:
     )
     parts.append(
         _CONFIG_FORMATS.format(
-            golden=_spellings(GOLDEN_FIELDS),
-            corpus=_spellings(CORPUS_FIELDS),
+            golden=spellings(GOLDEN_FIELDS),
+            corpus=spellings(CORPUS_FIELDS),
         )
     )
     return "".join(parts)
@@ -375,26 +382,6 @@ def _knob_row(name: str, item: Knob) -> tuple[str, str, str, str]:
     return f"`{name}`", item.domain, f"`{item.format(default)}`", item.unit or "-"
 
 
-def _spellings(fields: Sequence[Field]) -> str:
-    rows = []
-    for field in fields:
-        names = [f"`{name}`" for name in field.spellings[:_SHOWN]]
-        names += ["..."] if len(field.spellings) > _SHOWN else []
-        names += [f"(`{name}`)" for name in field.weak]
-        required = "yes" if field.required else ""
-        rows.append((f"`{field.name}`", " ".join(names), _REQUIRED.get(field.name, required)))
-    return table(("noun", "names that are understood", "required"), rows)
-
-
-_SHOWN = 8
-_REQUIRED = {
-    "text": "yes, or a `source`",
-    "expected": "yes, or `grades` by id",
-    "source": "a file, instead of `text`",
-    "section": "its heading to cut out",
-}
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -416,9 +403,9 @@ Data goes to stdout; progress and notes go to stderr, progress only on a termina
 and errors, `-v` adds detail; both work before and after the command's name. `--json` prints one
 document whose first keys are `sweeper` (the version) and `schema`. `NO_COLOR` is honoured.
 
-`SWEEP` is a folder, a sweep's name (its latest) or `name/id`. A trial is its number, its id, or
-`current`; `name/id#7` names both at once. Codes 3, 5, 6 and 7 are verdicts: a command that only
-shows figures never gives one.
+`SWEEP` is a folder, a sweep's name (its latest) or `name/id`. A trial is its number, its id, the
+name of an arm, or `current` (`today` is the same); `name/id#7` names both at once. Codes 3, 5, 6
+and 7 are verdicts: a command that only shows figures never gives one.
 """
 
 

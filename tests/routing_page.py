@@ -17,6 +17,7 @@ from sweeper.knobs import PRIOR_KNOBS, knob
 from sweeper.routing import FALLBACK, RULES
 from sweeper.settings import Settings
 from tests.benchmarks.published import LARGE, ROOT, SMALL
+from tests.format_tables import triple_format, usage_format
 from tests.markdown import table
 from tests.routing_verdicts import (
     METRICS,
@@ -55,6 +56,8 @@ def routing_parts(small: Published, large: Published) -> dict[str, str]:
         "extraction": _extraction(),
         "knobs": _knobs(),
         "keys": _keys(),
+        "usage-format": usage_format(),
+        "triple-format": triple_format(),
         "accuracy": _accuracy(small, large),
         "wrong-classes": _wrong_classes(both),
         "alone": _effects(small, [name for name in _learned(small) if _alone(small, name)]),
@@ -141,6 +144,7 @@ def _keys() -> str:
         "classes": ConfigFile.model_fields["classes"],
         "usage": ConfigFile.model_fields["usage"],
         "usage.<name>.path": UsageBlock.model_fields["path"],
+        "usage.<name>.fields": UsageBlock.model_fields["fields"],
         "usage.<name>.simulate": UsageBlock.model_fields["simulate"],
         "engine.triples": EmbeddedBlock.model_fields["triples"],
         "arms": ConfigFile.model_fields["arms"],

@@ -13,7 +13,7 @@ from sweeper.errors import InputError
 from sweeper.intervals import mean_interval
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
-from tests.projects import invoke, write_project
+from tests.projects import CONFIG, QUESTIONS, invoke, write_project
 
 ARMS = (
     "arms={slow: {recency_half_life_days: 7}, "
@@ -108,12 +108,30 @@ def test_the_verdict_follows_from_the_interval(results: Results) -> None:
             continue
         expected = "better" if move.low > 0 else "worse" if move.high < 0 else "no difference shown"
         assert move.verdict == expected
-    table = verdict_table(results, moves_of(results))
-    metrics = {move.metric for move in moves_of(results)}
-    assert len(table.rows) == 3 * len(metrics)
-    for _, _, metric, *said in table.rows:
-        groups = [text.split(" ")[0] for part in said for text in part.split(", ") if text]
-        assert sorted(groups) == GROUPS[metric]
+
+
+def test_what_moved_is_listed_and_the_rest_is_counted(results: Results) -> None:
+    # Six questions show nothing by themselves, so some intervals are made to exclude 0.
+    moves = [
+        move._replace(low=0.1, difference=0.25)
+        if (move.arm, move.group) == ("short", "entity")
+        else move._replace(low=-1.0, high=-0.001, difference=-0.004)
+        if (move.arm, move.metric, move.group) == ("short", "mrr", "overall")
+        else move._replace(low=-1.0, high=1.0)
+        for move in moves_of(results)
+    ]
+    table = verdict_table(results, moves)
+    assert table.rows == (
+        ("short", "today", "recall@1", "entity +0.25", ""),
+        ("short", "today", "mrr", "entity +0.25", "overall -0.004"),
+    )
+    n_pairs = 3 * len(GROUPS)
+    assert table.notes[0] == (
+        f"Of {n_pairs - 2} other pairs of arm and metric nothing is shown to move."
+    )
+    still = verdict_table(results, [move._replace(low=-1.0, high=1.0) for move in moves])
+    assert still.rows == ()
+    assert still.notes[0] == f"Of {n_pairs} pairs of arm and metric nothing is shown to move."
 
 
 def test_a_table_per_metric_has_every_arm_and_slice(results: Results) -> None:
@@ -126,6 +144,57 @@ def test_a_table_per_metric_has_every_arm_and_slice(results: Results) -> None:
         ]
     keys = [[column.key for column in table.columns[2:]] for table in tables]
     assert keys == list(GROUPS.values())
+    for table in tables:
+        assert [note.split(":")[0] for note in table.notes] == [
+            "* the 95 % interval excludes 0 (--json has all of them); = no question's value "
+            "differs.",
+            "With fewer than 20 questions intervals are wide",
+        ]
+        assert table.notes[1].endswith("`sweep compare` tests a pair.")
+
+
+def test_a_cell_is_short_and_overall_alone_has_its_interval(results: Results) -> None:
+    moves = {
+        "entity": (0.094, 0.01, 0.2, 3),
+        "fresh": (0.0, -0.6, 0.6, 0),
+        "overall": (-0.004, -0.0004, 0.31, 5),
+    }
+    made = [
+        move._replace(difference=d, low=low, high=high, n_differ=n)
+        for move in moves_of(results)
+        if move.metric == "mrr"
+        for d, low, high, n in [moves[move.group]]
+    ]
+    [table] = moves_tables(results, made)
+    cells = [column.text(value) for column, value in zip(table.columns, table.rows[0], strict=True)]
+    assert cells == ["slow", "today", "*+0.09", "=", "-0.004 (0.00 to +0.31)"]
+
+
+def test_a_difference_that_cancels_out_is_not_called_no_change(results: Results) -> None:
+    for move in moves_of(results):
+        if move.n_differ == 0:
+            assert move.difference == 0
+    made = [move._replace(difference=-0.0, n_differ=2) for move in moves_of(results)]
+    table = moves_tables(results, made)[0]
+    assert table.columns[2].text(table.rows[0][2]).lstrip("*") == "0.00"
+
+
+def test_the_only_slice_of_a_golden_set_does_not_stand_beside_overall(tmp_path: Path) -> None:
+    questions = [{**row, "slice": "one"} for row in QUESTIONS]
+    path = write_project(
+        tmp_path,
+        CONFIG.replace("fresh.mrr", "one.mrr").replace("entity.mrr", "overall.mrr"),
+        questions=questions,
+    )
+    found = run_sweep(
+        load_config(path, [ARMS, "space={}", "table={}"]), root=tmp_path / "r"
+    ).results
+    moves = moves_of(found)
+    assert {move.group for move in moves} == {"one", "overall"}
+    for table in moves_tables(found, moves):
+        assert [column.key for column in table.columns[2:]] == ["overall"]
+    n_intervals = sum(move.low is not None for move in moves if move.group == "overall")
+    assert f"Of {n_intervals} intervals" in " ".join(verdict_table(found, moves).notes)
 
 
 def test_the_table_says_what_an_arm_is_built_on(results: Results) -> None:
@@ -140,15 +209,17 @@ def test_the_table_says_what_an_arm_is_built_on(results: Results) -> None:
     }
 
 
-def test_changes_of_many_classes_are_summed_up_for_people_alone(tmp_path: Path) -> None:
+def test_changes_of_many_classes_are_gathered_for_people_alone(tmp_path: Path) -> None:
     names = ("lookup", "impact", "code")
     knobs = ", ".join(f"routing.{name}.budget: 2" for name in names)
+    knobs += ", weights.vector: 0.5, routing.code.weights.vector: 0.25"
     config = loaded(tmp_path, f"arms={{routed: {{rrf_k: 5, {knobs}}}}}")
     found = run_sweep(config, root=tmp_path / "results").results
-    shown = invoke("show", "small", "--results", tmp_path / "results").stdout
-    assert "rrf_k 5, routing of code, impact, lookup" in shown
     table = arms_table(found)
     assert table is not None
+    assert table.columns[1].text(table.rows[1][1]) == (
+        "rrf_k 5, weights vector 0.5, code vector 0.25, budgets code 2, impact 2, lookup 2"
+    )
     assert all(f"routing.{name}.budget 2" in table.rows[1][1] for name in names)
 
 
@@ -161,5 +232,25 @@ def test_programs_get_moves_as_numbers(tmp_path: Path) -> None:
     moves = done.document["moves"]
     assert {move["arm"] for move in moves} == {"slow", "alone", "short"}
     assert set(moves[0]) == {
-        *("arm", "metric", "group", "n_queries", "difference", "low", "high", "verdict"),
+        *("arm", "metric", "group", "n_queries", "difference", "low", "high", "n_differ"),
+        "verdict",
     }
+
+
+def test_tables_of_arms_keep_to_a_page_and_figures_to_the_first_line_of_their_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    budgets = ", ".join(f"routing.class{n}.budget: {n + 1}" for n in range(6))
+    questions = [{**row, "class": f"class{n}"} for n, row in enumerate(QUESTIONS)]
+    path = write_project(tmp_path, questions=questions)
+    arms = f"arms={{limited: {{{budgets}, recency_half_life_days: 30, rrf_k: 7}}}}"
+    columns = "[entity.recall@1, fresh.recall@1, nothing.abstention, entity.mrr, fresh.mrr]"
+    config = load_config(path, [arms, f"table={{columns: {columns}}}", "classes=golden"])
+    run_sweep(config, root=tmp_path / "results")
+    shown = invoke("show", "small", "--results", tmp_path / "results").stdout
+    lines = shown.partition("By ")[0].splitlines()
+    assert max(map(len, lines)) <= 110
+    [row, below] = lines[(n := next(i for i, x in enumerate(lines) if x[:7] == "limited")) : n + 2]
+    assert row.split()[-7:][0].count(".") == 1  # five figures, better and worse
+    assert below.startswith("     ")

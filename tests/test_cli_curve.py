@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sweeper.curves import margin_sentences
+from sweeper.margins import Interval, Margins
 from tests.projects import Done, invoke, write_project
 
 
@@ -33,6 +35,28 @@ def test_it_says_what_surrounds_the_current_setting_and_draws(
     assert "Where fresh MRR is highest along recency half-life" in done.stdout
     assert "steps; --csv or --json prints them all." in done.stdout
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
+
+
+def test_what_holds_at_one_value_alone_is_said_as_a_sentence() -> None:
+    alone = Margins(0.0, Interval(None, None, True), Interval(None, None, True), ())
+    assert margin_sentences(alone, "recency_half_life_days")[1:] == [
+        "some slice's figure changes as soon as it is not off",
+        "some question gets worse as soon as it is not off",
+    ]
+    whole = Margins(60, Interval(59.5, 60.5, False), Interval(50.5, 70.5, False), ())
+    assert margin_sentences(whole, "rrf_k")[1:] == [
+        "some slice's figure changes as soon as it is not 60",
+        "no question gets worse from 51 to 70",
+    ]
+
+
+def test_a_metric_decides_the_tables_too(results: Path, tmp_path: Path) -> None:
+    done = curve(results, "--metric", "recall@1", "-o", tmp_path / "stairs")
+    titles = [line for line in done.stdout.splitlines() if line.startswith("Where ")]
+    assert titles == [
+        f"Where {group} recall@1 is highest along recency half-life"
+        for group in ("fresh", "entity")
+    ]
 
 
 def test_csv_has_every_step_and_the_value_apart(results: Path) -> None:

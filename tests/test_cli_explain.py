@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.projects import Done, invoke, write_project, write_rows
+from tests.projects import CONFIG, Done, invoke, write_project, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -349,3 +349,18 @@ def test_a_curve_of_a_class_that_no_question_has_is_refused(routed: Path) -> Non
     done = invoke("curve", "routed", "--results", routed, "--knob", "routing.code.weights.vector")
     assert done.exit_code == 2
     assert "has no exact curve" in done.stderr
+
+
+def test_it_is_said_as_whom_a_question_is_asked(tmp_path: Path) -> None:
+    asked = [{"id": "q1", "query": "rent of the shed", "expected": ["doc-rent"], "user": "ada"}]
+    plain = [{"id": "q2", "query": "where are the keys", "expected": ["doc-keys"]}]
+    config = CONFIG.partition("constraints")[0].replace("fresh.", "all.").replace("entity.", "all.")
+    config = config.replace(", all.mrr: maximize", "")
+    path = write_project(tmp_path, config, questions=[*asked, *plain])
+    results = tmp_path / "results"
+    assert invoke("run", path, "--results", results, "--no-plots").exit_code == 0
+    lines = explain(results, "q1").stdout.splitlines()
+    assert lines[2] == "as: ada"
+    assert explain(results, "q1", "--json").document["user"] == "ada"
+    assert "as: " not in explain(results, "q2").stdout
+    assert explain(results, "q2", "--json").document["user"] is None

@@ -47,6 +47,40 @@ def test_one_trial_is_shown_beside_todays(root: Path, how: tuple[str, ...]) -> N
     assert found["rows"][2]["this"] is None, "undefined is null"
 
 
+def test_an_arm_is_a_trial_and_is_named_beside_its_number(tmp_path: Path) -> None:
+    arms = "arms={low: {rrf_k: 7}, old: {recency_half_life_days: 9}}"
+    path, results = write_project(tmp_path), tmp_path / "results"
+    assert not invoke("run", path, "--results", results, "--no-plots", "--set", arms).exit_code
+    for how in (("--trial", "low"), ("--trial", "low", "--queries")):
+        first = invoke("show", "small", *how, "--results", results).stdout.splitlines()[0]
+        assert " (low): rrf_k=7 " in first
+    today, current = (
+        invoke("show", "small", "--trial", name, "--results", results).stdout
+        for name in ("today", "current")
+    )
+    assert today == current
+    assert "(low)" not in today
+    done = invoke("show", "small", "--trial", "lov", "--results", results)
+    assert done.exit_code == 2
+    assert 'a trial id, current, or an arm. Did you mean "low"?' in done.stderr
+    done = invoke("show", "small", "--trial", "zzz", "--results", results)
+    assert "Choose from: low, old." in done.stderr
+    done = invoke("compare", "small#today", "small#low", "--results", results)
+    assert done.exit_code == 0
+    assert " against small/" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[0].endswith(" (low)")
+
+
+def test_a_budget_that_is_not_set_reads_limit(tmp_path: Path) -> None:
+    space = "space={routing.lookup.budget: [1, limit]}"
+    path, results = write_project(tmp_path), tmp_path / "results"
+    assert not invoke("run", path, "--results", results, "--no-plots", "--set", space).exit_code
+    shown = invoke("show", "small", "--knob", "routing.lookup.budget", "--results", results).stdout
+    assert [line.split()[0] for line in shown.splitlines()[4:6]] == ["1", "limit"]
+    top = invoke("show", "small", "--top", "2", "--results", results).stdout
+    assert {line.split()[-6] for line in top.splitlines() if line[:1] == "#"} == {"1", "limit"}
+
+
 def test_one_slice_of_a_trial_is_shown(root: Path) -> None:
     found = invoke("show", "small#4", "--slice", "fresh", "--results", root, "--json").document
     assert {row["slice"] for row in found["rows"]} == {"fresh"}

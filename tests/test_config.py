@@ -199,6 +199,13 @@ def test_the_table_lists_the_half_life_if_it_is_swept_else_the_first_knob(folder
     assert load(folder, "space: {limit: [5], rrf_k: [5]}\n").table_knob == "limit"
 
 
+def test_the_tables_columns_beside_arms_are_overall_figures_of_all_metrics(folder: Path) -> None:
+    config = load(folder, "arms: {a: {rrf_k: 3}}\nmetrics: [recall@5, mrr, returned]\n")
+    assert config.table_columns == ("overall.recall@5", "overall.mrr", "overall.returned")
+    named = load(folder, "arms: {a: {rrf_k: 3}}\ntable: {columns: [fresh.mrr]}\n")
+    assert named.table_columns == ("fresh.mrr",)
+
+
 def test_the_tables_columns_are_those_of_objectives_and_plots_without_repeats(folder: Path) -> None:
     rest = "objectives: {a.recall@5: maximize}\nplots: [{x: a.recall@5, y: b.recall@5}]\n"
     config = load(folder, rest + "metrics: [mrr, recall@5]\n")

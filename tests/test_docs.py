@@ -201,7 +201,9 @@ def test_the_blocks_of_a_page_run_and_print_what_it_says(
     changes: list[tuple[Command, list[str]]] = []
     for block in blocks_of(text):
         if block.file is not None:
-            (session.folder / block.file).write_text(block.text, "utf-8")
+            path = session.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
         if block.skipped is not None:
             continue
         if block.language == "python":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ def without(noun: str, **others: object) -> dict[str, object]:
     return {name: value for name, value in {**ROW, **others}.items() if name != noun}
 
 
-def refusal(path: Path, **options: dict[str, str]) -> list[str]:
+def refusal(path: Path, **options: Any) -> list[str]:
     """Return the problems of a file, each without its folder."""
     with pytest.raises(InputError) as caught:
         read_usage(path, **options)
@@ -190,7 +191,8 @@ def test_a_noun_that_no_row_has_is_told_with_the_fields_that_were_found(tmp_path
     (problem,) = refusal(written(tmp_path, {**without("cited"), "liked": ["a"]}))
     assert problem.startswith(
         'usage.jsonl:1: no field is known as "cited". '
-        "Fields found: question, offered, time, liked. Name yours, for example: usage: {path: "
+        "Fields found: question, offered, time, liked. Name yours, for example: "
+        "usage: {NAME: {path: usage.jsonl, fields: {cited: liked}}}."
     )
 
 

@@ -251,3 +251,13 @@ def test_values_fall_from_page_to_page() -> None:
         values = [it.value for it in Graph(ATLAS).walk(name, 3)]
         assert all(before >= after for before, after in pairwise(values))
         assert len(values) > 3
+
+
+def test_a_fact_counts_once_per_page_whatever_its_sentence() -> None:
+    first = Triple("Ada", "owns", "Quay", "Ada owns Quay.", "p")
+    again = Triple("ADA", "Owns", "[[quay]]", "Quay is owned by Ada.", "p")
+    elsewhere = Triple("Ada", "owns", "Quay", "Quay is owned by Ada.", "q")
+    other = Triple("Ada", "calls", "Quay", "Ada calls Quay.", "p")
+    found = Graph([first, again, elsewhere, other]).walk("Ada", 1)
+    assert [(it.page, it.value) for it in found] == [("p", 2.0), ("q", 1.0)]
+    assert [it.triple for it in found[0].evidence] == [first, other]

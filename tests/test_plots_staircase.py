@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -128,6 +129,29 @@ def test_a_weight_is_drawn_by_ratio() -> None:
     frame = cells((1e-9, 0.5, "s", 0.2), (0.5, 1e9, "s", 0.6), apart=0.1)
     _, edges = steps(drawn(frame, 1.0, knob=knob("weights.lexical")))
     assert 10 ** edges[1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("current", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["weights.lexical", "routing.code.weights.lexical"])
+def test_a_weights_axis_begins_two_decades_below_its_first_edge(name: str, current: float) -> None:
+    frame = cells((1e-9, 0.5, "s", 0.2), (0.5, 1e9, "s", 0.6), apart=0.1)
+    _, edges = steps(drawn(frame, current, knob=knob(name)))
+    assert 10 ** edges[0] == pytest.approx(0.5 / 100)
+
+
+def test_a_weights_axis_holds_the_current_value() -> None:
+    frame = cells((1e-9, 0.5, "s", 0.2), (0.5, 1e9, "s", 0.6), apart=0.1)
+    _, edges = steps(drawn(frame, 1e-6, knob=knob("weights.lexical")))
+    assert 10 ** edges[0] < 1e-6
+
+
+def test_small_and_large_ticks_are_powers_that_do_not_touch() -> None:
+    frame = cells((1e-9, 1e-7, "s", 0.2), (1e-7, 1e8, "s", 0.6), (1e8, 1e9, "s", 0.4))
+    ax = drawn(frame, 1.0, knob=knob("weights.lexical"))
+    texts = tick_texts(ax)
+    assert {"$10^{-6}$", "1", "$10^{6}$"} <= set(texts)
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_every_slice_has_a_staircase_and_a_name() -> None:

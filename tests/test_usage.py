@@ -267,6 +267,40 @@ def test_a_file_of_a_log_with_problems_is_refused_with_its_line(tmp_path: Path) 
     assert refusal(config).startswith('./log.jsonl:4: "cited" names "b", which was not offered.')
 
 
+def test_fields_with_other_names_are_named_as_the_error_advises(tmp_path: Path) -> None:
+    clicks = [{"liked" if n == "cited" else n: v for n, v in row.items()} for row in LOG]
+    config = project(tmp_path, "{asked: {path: log.jsonl}}", log=clicks)
+    said = refusal(config)
+    advised = said.partition("for example: ")[2].removesuffix(".")
+    assert advised == "usage: {asked: {path: log.jsonl, fields: {cited: liked}}}"
+    config = project(tmp_path, advised.removeprefix("usage: "), log=clicks)
+    assert read_inputs(config).usage.logs["asked"].interactions[0].cited == ("new-chair",)
+
+
+def test_fields_are_those_of_a_file(tmp_path: Path) -> None:
+    usage = f"{{asked: {SIMULATED.replace('{simulate', '{fields: {cited: liked}, simulate')}}}"
+    with pytest.raises(InputError, match="fields are those of a file"):
+        project(tmp_path, usage)
+
+
+def test_pages_that_the_corpus_does_not_hold_are_told(tmp_path: Path) -> None:
+    row = {"question": "Gone?", "offered": ["gone", "doc-rent", "gone-too"], "cited": ["gone"]}
+    config = project(tmp_path, "{asked: {path: log.jsonl}}", log=[*LOG, row])
+    summary = run_sweep(config, root=tmp_path / "results")
+    told = "usage.asked: 2 of 9 offered pages are not in the corpus: gone, gone-too."
+    assert told in summary.notes
+    whole = project(tmp_path / "whole", "{asked: {path: log.jsonl}, none: {path: empty.jsonl}}")
+    assert read_inputs(whole).usage.notes == ()
+
+
+def test_a_log_of_other_pages_alone_is_refused(tmp_path: Path) -> None:
+    rows = [{**row, "offered": [f"/{k}.md" for k in row["offered"]], "cited": []} for row in LOG]
+    assert refusal(project(tmp_path, "{asked: {path: log.jsonl}}", log=rows)) == (
+        "./sweep.yaml: usage.asked: no page that it offers is in the corpus: /old-chair.md, "
+        "/new-chair.md, /old-code.md, .... Call pages by the keys of the corpus, such as doc-boat."
+    )
+
+
 @pytest.mark.parametrize(
     "block", ["{}", "{path: log.jsonl, simulate: {questions: readers.jsonl, interactions: 1}}"]
 )

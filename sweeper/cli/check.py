@@ -83,6 +83,7 @@ def _check_config(
     file: Path, overrides: list[str], root: Path, capture: bool
 ) -> tuple[dict[str, object], list[Finding]]:
     from sweeper.audit import (
+        Finding,
         age_factors,
         audit_golden,
         audit_knobs,
@@ -115,7 +116,8 @@ def _check_config(
     }
     classes = {query.query_class for query in golden.queries}
     fewest = min(item.limit_of(name) for item in settings for name in classes)
-    findings = audit_golden(golden, config.metrics, fewest)  # budgets are limits too
+    findings = [Finding(note) for note in opened.inputs.usage.notes]
+    findings += audit_golden(golden, config.metrics, fewest)  # budgets are limits too
     if pool is None:
         return facts, findings
     facts["captured rows"] = pool.n_rows

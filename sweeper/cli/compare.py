@@ -19,7 +19,8 @@ __all__ = ["compare"]
 
 def compare(
     baseline: Annotated[
-        str, typer.Argument(help="A trial (name#7, name/id#current) or a baseline.json.")
+        str,
+        typer.Argument(help="A trial (name#7, name/id#current, name#ARM) or a baseline.json."),
     ],
     challenger: Annotated[str, typer.Argument(help="A trial; a sweep alone means its current.")],
     group: Annotated[
@@ -42,15 +43,18 @@ def compare(
     second = side(challenger, results)
     if baseline.endswith(".json"):
         found = compare_with_baseline(read_baseline(baseline), baseline, second)
+        title = f"{found.baseline} against {second.title}"
     else:
-        found = compare_trials(side(baseline, results), second)
+        first = side(baseline, results)
+        found = compare_trials(first, second)
+        title = f"{first.title} against {second.title}"
     slices = list(dict.fromkeys(item.slice for item in found.differences))
     if group is not None and group not in slices:
         raise InputError(f'--slice: no slice "{group}". {did_you_mean(group, slices)}')
     if json:
         console.print_json("sweep.compare/1", _document(found))
         return
-    _print(found, group, top, markdown, tested=not baseline.endswith(".json"))
+    _print(found, title, group, top, markdown, tested=not baseline.endswith(".json"))
 
 
 def side(text: str, root: Path) -> Side:
@@ -62,7 +66,9 @@ def side(text: str, root: Path) -> Side:
     return Side(found, found.trial(number or "current"))
 
 
-def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, tested: bool) -> None:
+def _print(
+    found: Comparison, title: str, group: str | None, top: int, markdown: bool, *, tested: bool
+) -> None:
     for text in found.changed:
         console.emit(f"Note: {text}.")
     if found.missing:
@@ -92,7 +98,6 @@ def _print(found: Comparison, group: str | None, top: int, markdown: bool, *, te
         console.Column("p", "right", _p_value, key="p_value"),
         console.Column("finding"),
     )
-    title = f"{found.baseline} against {found.challenger}"
     console.print_table(columns, rows, title=title, markdown=markdown)
     if tested:
         for line in _legend(found, group):

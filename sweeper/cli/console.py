@@ -366,11 +366,12 @@ def print_table(
     title: str | None = None,
     markdown: bool = False,
     csv: bool = False,
+    width: int | None = None,
 ) -> None:
     """Print a table on stdout.
 
     On a terminal it keeps to its width where words allow; into a pipe each row is one line, unless
-    ``COLUMNS`` is set.
+    ``COLUMNS`` or ``width`` is set.
 
     Parameters
     ----------
@@ -382,6 +383,8 @@ def print_table(
         A line above the table; left out of CSV.
     markdown, csv
         Print that form instead. CSV has the values themselves, in full precision.
+    width
+        How wide lines may be where neither a terminal nor ``COLUMNS`` says it.
     """
     stdout = _stdout()
     rows = [tuple(row) for row in rows]
@@ -394,6 +397,6 @@ def print_table(
     else:
         from sweeper.cli.drawing import drawn_table
 
-        table = drawn_table(columns, rows, stdout)
+        table = drawn_table(columns, rows, stdout, width)
     heading = "" if title is None else plain(title) + "\n\n"
     write(stdout, heading + table)

@@ -21,10 +21,11 @@ def curve(
         str, typer.Option(help="rrf_k, min_similarity, recency_half_life_days, or weights.CHANNEL.")
     ] = "recency_half_life_days",
     metric: Annotated[
-        str | None, typer.Option(help="What is drawn; the first objective's metric by default.")
+        str | None,
+        typer.Option(help="What is shown and drawn; by default the objectives, and the first one."),
     ] = None,
     trial: Annotated[
-        str, typer.Option(help="The trial that gives the other knobs: number, id, or current.")
+        str, typer.Option(help="The trial that gives the other knobs: number, id, arm, or current.")
     ] = "current",
     settings: Assignments = None,
     plot: Annotated[bool, typer.Option(help="Draw the staircase.")] = True,
@@ -83,7 +84,10 @@ def curve(
         return
     console.emit("\n".join([sentences[0] + ":", *(f"  {text}" for text in sentences[1:])]))
     console.emit()
-    tables = [plateau_table(line, item.address) for item in found.objectives]
+    shown = [item.address for item in found.objectives]
+    if metric is not None:
+        shown = [f"{address.rpartition('.')[0]}.{metric}" for address in shown]
+    tables = [plateau_table(line, address) for address in dict.fromkeys(shown)]
     print_tables(tables, markdown=markdown)
     console.emit()
     console.emit(f"{len(line.edges)} steps; --csv or --json prints them all.")

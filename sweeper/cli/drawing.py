@@ -22,15 +22,23 @@ __all__ = ["drawn_table"]
 _ASCII_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
-def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], stream: TextIO) -> str:
-    """Return a table as lines of text that suit a stream."""
+def drawn_table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[object]],
+    stream: TextIO,
+    width: int | None = None,
+) -> str:
+    """Return a table as lines of text that suit a stream, or are as wide where it does not say.
+
+    Where a cell takes several lines, the others of its row stand on the first.
+    """
     headers = [encodable(plain(column.header), stream) for column in columns]
     cells = [
         [encodable(c.text(value), stream) for c, value in zip(columns, row, strict=True)]
         for row in rows
     ]
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    available = _width(stream)
+    available = _width(stream, width)
     widths, gap = _column_widths(columns, headers, cells, available)
     table = Table(
         box=SIMPLE_HEAD if fits("\u2500", encoding) else _ASCII_HEAD,
@@ -39,12 +47,12 @@ def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], str
         show_edge=False,
         header_style="bold",
     )
-    for column, header, width in zip(columns, headers, widths, strict=True):
+    for column, header, own in zip(columns, headers, widths, strict=True):
         table.add_column(
-            Text(header), justify=column.justify, overflow="fold", width=width, vertical="bottom"
+            Text(header), justify=column.justify, overflow="fold", width=own, vertical="bottom"
         )
     for line in cells:
-        table.add_row(*(Text(cell) for cell in line))
+        table.add_row(*(_Cell(cell) for cell in line))
     styled = stream.isatty() and not no_color() and os.environ.get("TERM") != "dumb"
     out = io.StringIO()
     Console(
@@ -58,16 +66,22 @@ def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[object]], str
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
+class _Cell(Text):
+    """Text that stands at the top of its row, while headers stand at the bottom."""
+
+    vertical = "top"
+
+
 _NO_LIMIT = 10_000
 _GAPS = (3, 2)  # between two columns, where there is room and where there is not
 _NARROWEST = 12
 
 
-def _width(stream: TextIO) -> int:
+def _width(stream: TextIO, wanted: int | None) -> int:
     if stream.isatty():
         return max(40, shutil.get_terminal_size().columns)
     columns = os.environ.get("COLUMNS", "")
-    return max(40, int(columns)) if columns.isdecimal() else _NO_LIMIT
+    return max(40, int(columns)) if columns.isdecimal() else wanted or _NO_LIMIT
 
 
 def _column_widths(
@@ -93,7 +107,7 @@ def _column_widths(
     long = [
         place
         for place, column in enumerate(columns)
-        if column.justify == "left" and least[place] > _NARROWEST
+        if column.justify == "left" and least[place] > _NARROWEST and not column.whole
     ]
     gap = _GAPS[-1]
     taken = sum(least) - sum(least[place] for place in long) + gap * (len(columns) - 1)

@@ -28,7 +28,7 @@ def explain(
     sweep: Annotated[str, typer.Argument(help="A folder, a name (its latest), or name/id.")],
     query: Annotated[str, typer.Argument(help="Id of a question.")],
     trial: Annotated[
-        str, typer.Option(help="The trial to explain it under: number, id, or current.")
+        str, typer.Option(help="The trial to explain it under: number, id, arm, or current.")
     ] = "current",
     settings: Assignments = None,
     results: ResultsFolder = Path("results"),
@@ -54,6 +54,8 @@ def explain(
         return
     console.emit(f"{query} ({answer.query.slice}): {answer.query.text}")
     console.emit(f"expected: {', '.join(answer.query.expected) or 'nothing; it has no answer'}")
+    if answer.query.user is not None:
+        console.emit(f"as: {answer.query.user}")
     console.emit(f"under: {base.text}")
     for line in _class_lines(answer):
         console.emit(line)
@@ -208,6 +210,7 @@ def _document(answer: Explanation) -> dict[str, object]:
         "query": answer.query.query_id,
         "slice": answer.query.slice,
         "text": answer.query.text,
+        "user": answer.query.user,
         "expected": answer.query.expected,
         "settings": answer.settings.as_dict(),
         "first_position": answer.first_position,

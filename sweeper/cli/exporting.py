@@ -28,7 +28,7 @@ def export(
         str, typer.Argument(help="A folder, a name (its latest), name/id, or name/id#7.")
     ],
     trial: Annotated[
-        str | None, typer.Option(help="The trial of a run: its number, its id, or current.")
+        str | None, typer.Option(help="The trial of a run: its number, its id, an arm, or current.")
     ] = None,
     kind: Annotated[
         Format,

@@ -247,7 +247,7 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
         (
             console.Column("figure"),
             console.Column("current", "right"),
-            *(console.Column(f"{name} #{item.trial}", "right") for name, item in shown),
+            *(console.Column(f"{name} {found.named(item.trial)}", "right") for name, item in shown),
         ),
         [
             (address, before, *(item.figures[address][1] for _, item in shown))
@@ -273,9 +273,9 @@ def _origin(found: Results, item: Answer) -> str:
     own = found.settings[item.trial]
     moved = [name for name in own.as_dict() if own.get(name) != item.settings.get(name)]
     if not moved:
-        return f"trial #{item.trial}"
+        return f"trial {found.named(item.trial)}"
     values = ", ".join(f"{name}={knob(name).format(own.get(name))}" for name in moved)
-    return f"from trial #{item.trial} with {values}; every answer is the same"
+    return f"from trial {found.named(item.trial)} with {values}; every answer is the same"
 
 
 def _headline(answer: Pick) -> str:

@@ -229,7 +229,12 @@ def print_tables(tables: list[Table], *, markdown: bool = False, csv: bool = Fal
         if number:
             console.emit()
         console.print_table(
-            table.columns, table.rows, title=table.title, markdown=markdown, csv=csv
+            table.columns,
+            table.rows,
+            title=table.title,
+            markdown=markdown,
+            csv=csv,
+            width=table.width,
         )
         if not csv:
             for text in table.notes:

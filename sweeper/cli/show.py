@@ -22,7 +22,7 @@ def show(
         str, typer.Argument(help="A folder, a name (its latest), name/id, or name/id#7.")
     ],
     trial: Annotated[
-        str | None, typer.Option(help="One trial: its number, its id, or current.")
+        str | None, typer.Option(help="One trial: its number, its id, an arm, or current.")
     ] = None,
     group: Annotated[
         str | None, typer.Option("--slice", help="One slice of the trial.", metavar="SLICE")

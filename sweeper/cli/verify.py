@@ -30,13 +30,14 @@ def verify(
         list[str] | None,
         typer.Option(
             "--settings",
-            help="What to check besides today's: picked, current, a trial such as 7, or "
+            help="What to check besides today's: picked, current, a trial such as 7, an arm, or "
             "rrf_k=20,limit=5. May be repeated.",
             metavar="WHICH",
         ),
     ] = None,
     trial: Annotated[
-        str, typer.Option(help="The trial that gives the knobs that KNOB=VALUE leaves out.")
+        str,
+        typer.Option(help="The trial (or arm) that gives the knobs that KNOB=VALUE leaves out."),
     ] = "current",
     questions: Annotated[
         str, typer.Option(help="How many questions to sample, or all.", metavar="N")
@@ -97,7 +98,8 @@ def _chosen(found: Results, text: str, trial: str) -> tuple[str, Settings]:
     if text == "picked":
         return text, _picked(found)
     number = found.trial(text)
-    return ("current" if text == "current" else f"#{number}"), found.settings[number]
+    name = "current" if text in {"current", "today"} else f"#{number}"
+    return name, found.settings[number]
 
 
 def _picked(found: Results) -> Settings:

@@ -61,7 +61,10 @@ class Columns:
     explicit
         Noun to field name, as the user wrote it in ``fields``. Such a noun has no other spelling.
     path, role
-        Name the file, and what it is in a config (``golden``), in messages.
+        Name the file, and what it is in a config (``golden``, ``usage.clicks``), in messages.
+    written
+        The path as the config has it, for what a message advises to write there; ``path`` unless
+        given.
 
     Raises
     ------
@@ -78,9 +81,11 @@ class Columns:
         explicit: Mapping[str, str] | None,
         path: str,
         role: str,
+        written: str | None = None,
     ) -> None:
         self.path = path
         self.role = role
+        self._written = path if written is None else written
         self.table = table
         self.explicit = dict(explicit or {})
         self.found = field_names(rows)
@@ -217,7 +222,9 @@ class Columns:
         shown = ", ".join(
             f"{noun}: {name}" for noun, name in (self.explicit | dict(fields)).items()
         )
-        return f"{self.role}: {{path: {self.path}, fields: {{{shown}}}}}"
+        *outer, own = self.role.split(".", 1)
+        text = f"{own}: {{path: {self._written}, fields: {{{shown}}}}}"
+        return f"{outer[0]}: {{{text}}}" if outer else text
 
 
 def find_rows(

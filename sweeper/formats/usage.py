@@ -44,7 +44,13 @@ _REMEDIES = {
 }
 
 
-def read_usage(path: str | Path, *, fields: Mapping[str, str] | None = None) -> UsageLog:
+def read_usage(
+    path: str | Path,
+    *,
+    fields: Mapping[str, str] | None = None,
+    name: str = "NAME",
+    written: str | None = None,
+) -> UsageLog:
     """Read a usage log: rows of ``{"question", "offered", "cited", "time"}``.
 
     ``offered`` and ``cited`` are lists of keys (one key may stand alone), ``time`` is ISO 8601 or
@@ -58,6 +64,8 @@ def read_usage(path: str | Path, *, fields: Mapping[str, str] | None = None) -> 
         JSONL, or JSON: a list, bare or under ``"interactions"``.
     fields
         Noun (``question``, ``offered``, ...) to the name of the field that holds it.
+    name, written
+        What a config calls the log, and its path there: for messages.
 
     Raises
     ------
@@ -80,8 +88,15 @@ def read_usage(path: str | Path, *, fields: Mapping[str, str] | None = None) -> 
         holds=_WRAPPER,
         row_fields=spellings | set((fields or {}).values()),
     )
-    reader = _Reader(Columns(rows, USAGE_FIELDS, explicit=fields, path=source.path, role="usage"))
-    return reader.log(rows)
+    columns = Columns(
+        rows,
+        USAGE_FIELDS,
+        explicit=fields,
+        path=source.path,
+        role=f"usage.{name}",
+        written=written,
+    )
+    return _Reader(columns).log(rows)
 
 
 def _wrong_format(path: str | Path) -> Problem:

@@ -59,7 +59,8 @@ def plot_staircase(
     sampled : columns ``value``, ``slice``, ``figure``, optional
         Points of a grid, drawn over the staircase to show what sampling sees.
     view
-        Ends of the axis that are shown; by default those between which anything changes.
+        Ends of the axis that are shown; by default those between which anything changes. A weight's
+        axis begins two decades below its first edge: what is lighter does as the lightest does.
     ax
         Where to draw; a fresh figure by default.
     """
@@ -157,19 +158,29 @@ def _changing(axis: pd.DataFrame, knob: Knob, current: Value) -> tuple[float, fl
     by_cell = axis.pivot_table(index="low", columns="slice", values="figure").sort_index()
     moves = (by_cell.diff().abs() > 0).any(axis=1)
     inner = [float(value) for value in by_cell.index[moves]]
-    if current is not None and not is_off(knob, current):
+    below = 1.5
+    if inner and _is_weight(knob):
+        inner.append(min(inner) / _BELOW_FIRST * below)
+    if current is not None and not is_off(knob, current) and not (_is_log(knob) and current == 0):
         inner.append(float(current))
     ends = [value for value in (first, last) if math.isfinite(value) and value > 0]
     low, high = min(inner or ends or [0.0]), max(inner or ends or [1.0])
     if _is_log(knob) and low > 0:
-        return max(first, low / 1.5), min(last, high * 1.5)
+        return max(first, low / below), min(last, high * 1.5)
     room = (high - low) * 0.05 or 0.5
     return max(first, low - room), min(last, high + room)
 
 
+_BELOW_FIRST = 100.0
+
+
+def _is_weight(knob: Knob) -> bool:
+    return knob.name.rpartition(".")[0].endswith("weights")
+
+
 def _is_log(knob: Knob) -> bool:
     """Return whether ratios count: also along a weight, whose axis leaves 0 out."""
-    return knob.log_scale or knob.name.startswith("weights.")
+    return knob.log_scale or _is_weight(knob)
 
 
 class _Scale:
@@ -220,13 +231,26 @@ class _Scale:
         if not self._log:
             from matplotlib.ticker import MaxNLocator
 
-            found = MaxNLocator(nbins=7).tick_values(self.low, self.high)
-            return [float(v) for v in found if self.low <= v <= self.high]
+            places = MaxNLocator(nbins=7).tick_values(self.low, self.high)
+            return [float(v) for v in places if self.low <= v <= self.high]
+        span = self.high - self.low
         decades = range(math.floor(self.low), math.ceil(self.high) + 1)
-        steps = (1, 3) if self.high - self.low < 5 else (1,)
-        every = [step * 10.0**decade for decade in decades for step in steps]
-        return [v for v in every if self.low <= math.log10(v) <= self.high]
+        if span >= _MOST_TICKS:  # every second decade, or third, ..., those of 1 among them
+            every = math.ceil((span + 1) / _MOST_TICKS)
+            decades = range(-(-decades[0] // every) * every, decades[-1] + 1, every)
+        steps = (1, 3) if span < 5 else (1,)
+        found = [step * 10.0**decade for decade in decades for step in steps]
+        return [v for v in found if self.low <= math.log10(v) <= self.high]
+
+
+_MOST_TICKS = 8
+"""Labels that fit side by side under a plot of the usual width."""
 
 
 def _short(value: float) -> str:
-    return f"{value:g}" if abs(value) < 1e5 else f"{value:.0e}".replace("e+0", "e")
+    """Return a tick's label; very small and very large ones as powers of ten."""
+    if value == 0 or 1e-4 < abs(value) < 1e5:
+        return f"{value:g}"
+    digits, _, power = f"{value:e}".partition("e")
+    times = "" if float(digits) == 1 else rf"{float(digits):g}\times "
+    return f"${times}10^{{{int(power)}}}$"
