@@ -72,18 +72,18 @@ class Move(NamedTuple):
 
 def arms_of(results: Results) -> list[Arm]:
     """Return the arms that are not today's setting, in the order of the config."""
-    names = results.trials["arm"]
+    ids, names = results.trials["trial_id"].tolist(), results.trials["arm"].tolist()
+    place = {trial_id: number for number, trial_id in enumerate(ids)}
+    # Of a version whose arms were all built on today's setting, the table alone tells.
+    old = {n: {"from": None, "trial_id": i} for i, n in zip(ids, names, strict=True)}
+    told = results.manifest.get("arms", {n: arm for n, arm in old.items() if isinstance(n, str)})
     current = results.trial("current")
-    numbers = {str(name): int(n) for n, name in enumerate(names) if isinstance(name, str)}
-    bases = results.manifest.get("arms", {})
-    order = [name for name in bases if name in numbers]  # as the config has them
-    numbers = {name: numbers[name] for name in dict.fromkeys([*order, *numbers])}
-    found = []
-    for name, number in numbers.items():
-        if number != current:
-            base = bases.get(name) or _TODAY
-            found.append(Arm(name, number, base, numbers.get(base, current)))
-    return found
+    numbers = {name: place[arm["trial_id"]] for name, arm in told.items()}
+    return [
+        Arm(name, number, told[name]["from"] or _TODAY, numbers.get(told[name]["from"], current))
+        for name, number in numbers.items()
+        if number != current or told[name]["from"] is not None
+    ]
 
 
 def arms_table(results: Results) -> Table | None:

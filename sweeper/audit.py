@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
+from sweeper.errors import InputError
 from sweeper.golden import GoldenSet
-from sweeper.knobs import Value
+from sweeper.knobs import Value, channel_of
 from sweeper.metrics import Feature, Metric
 from sweeper.paired import fewest_to_differ
 from sweeper.pools import VECTOR, FloatArray, Pool
@@ -28,6 +29,7 @@ __all__ = [
     "audit_pool",
     "audit_settings",
     "counted",
+    "refuse_idle",
 ]
 
 SMALL_SLICE = 10
@@ -185,6 +187,42 @@ def audit_knobs(pool: Pool, space: Mapping[str, Sequence[Value]], base: Settings
 
 def _number(value: Value) -> float:
     return 0.0 if value is None else float(value)
+
+
+def refuse_idle(
+    settings: Settings, golden: GoldenSet, channels: Sequence[str], *, has_usage: bool
+) -> None:
+    """Refuse settings that name what is not there, so that nobody measures in vain.
+
+    Parameters
+    ----------
+    settings
+        As somebody typed them.
+    golden
+        Its questions have classes, or none.
+    channels
+        Of the engine; none of a black box.
+    has_usage
+        Whether there is a log that a prior could learn from.
+
+    Raises
+    ------
+    InputError
+        If no question has a class that is named, no channel a name that is given a weight, or a
+        prior has nothing to learn from.
+    """
+    classes = sorted({query.query_class for query in golden.queries} - {None}, key=str)
+    for name in settings.classes:
+        if name not in classes:
+            told = ", ".join(map(str, classes)) or "none, as the sweep is not routed"
+            raise InputError(f'no question has the class "{name}". The classes are: {told}.')
+    for name in settings.as_dict() if channels else ():
+        channel = channel_of(name)
+        if channel is not None and channel not in channels:
+            known = ", ".join(channels)
+            raise InputError(f'{name}: there is no channel "{channel}", only {known}.')
+    if settings.prior is not None and not has_usage:
+        raise InputError("prior.strength: there is no usage log to learn from.")
 
 
 def audit_settings(

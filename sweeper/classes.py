@@ -35,7 +35,7 @@ def with_classes(config: Config, golden: GoldenSet) -> GoldenSet:
     how = config.file.classes or ("rules" if config.classes else None)
     if how is None:
         return golden
-    labelled = [_labelled(query) for query in golden.queries]
+    labelled = [_labelled(query, how if isinstance(how, str) else "") for query in golden.queries]
     if how == "rules":
         routed = [replace(query, route=classify(query.text)) for query in labelled]
     elif how == "golden":
@@ -57,21 +57,30 @@ def with_classes(config: Config, golden: GoldenSet) -> GoldenSet:
     return GoldenSet(tuple(routed))
 
 
-def _labelled(query: Query) -> Query:
+def _labelled(query: Query, how: str) -> Query:
+    """Return a question with a label that is the name of a class, or none."""
     label = query.label or (query.slice if query.slice in CLASSES else None)
+    if how != "golden" and label is not None and CLASS_NAME.fullmatch(label) is None:
+        label = None  # another tool's column
     return replace(query, label=label)
 
 
 def _check_labels(queries: Sequence[Query], config: Config) -> None:
-    """Refuse slices that stand for a class and cannot be one, each once."""
+    """Refuse labels, and slices that stand for one, that cannot be a class; each once."""
     problems = Problems(config.golden.path)
-    for name in dict.fromkeys(query.slice for query in queries if query.label is None):
-        if CLASS_NAME.fullmatch(name) is None:
-            first = next(q.query_id for q in queries if q.label is None and q.slice == name)
-            problems.add(
-                f"question {first!r} has no class, and its slice {name!r} cannot be one: use "
-                "letters, digits, - and _, or give the row a class."
+    seen: set[tuple[str | None, str]] = set()
+    for query in queries:
+        told = (query.label, query.slice if query.label is None else "")
+        if told in seen or CLASS_NAME.fullmatch(query.label or query.slice) is not None:
+            continue
+        seen.add(told)
+        said = f"has the class {query.label!r}, which cannot be one: use letters, digits, - and _."
+        if query.label is None:
+            said = (
+                f"has no class, and its slice {query.slice!r} cannot be one: use letters, digits, "
+                "- and _, or give the row a class."
             )
+        problems.add(f"question {query.query_id!r} {said}")
     problems.raise_if_any()
 
 
@@ -94,7 +103,7 @@ def _by_function(query: Query, function: Callable[..., object], call: str) -> Qu
             f"classes.call: {call} returned {shown} for question {query.query_id!r}. Return a "
             "class as text of letters, digits, - and _."
         )
-    return replace(query, route=Route(name, call))
+    return replace(query, route=Route(str.__str__(name), call))  # of an enum, its value
 
 
 @contextlib.contextmanager

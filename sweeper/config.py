@@ -25,7 +25,7 @@ from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 from sweeper.golden import OVERALL, GoldenSet
-from sweeper.knobs import CAPTURE_PREFIX, Value, knob_name
+from sweeper.knobs import CAPTURE_PREFIX, PRIOR_KNOBS, Value, channel_of, knob_name
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.runs import Judgments
 from sweeper.settings import Settings
@@ -214,10 +214,24 @@ class Config:
         """
         problems = Located(self.path, self.document, self.overridden)
         for name, location in named_knobs(self.file):
-            _, of_weights, channel = name.rpartition("weights.")
-            if of_weights and channel not in channels and not name.startswith(CAPTURE_PREFIX):
+            channel = channel_of(name)
+            if channel is not None and channel not in channels:
                 hint = did_you_mean(channel, channels)
                 problems.at(location, f'the engine has no channel "{channel}". {hint}')
+        problems.raise_if_any()
+
+    def check_prior(self) -> None:
+        """Refuse a usefulness prior where no candidates are shown that it could multiply.
+
+        Raises
+        ------
+        InputError
+            With the line of each of its knobs.
+        """
+        problems = Located(self.path, self.document, self.overridden)
+        for name, location in named_knobs(self.file):
+            if name in PRIOR_KNOBS:
+                problems.at(location, "the engine shows no candidates, so no prior applies here.")
         problems.raise_if_any()
 
     def check_knobs(self, obeyed: frozenset[str] | None) -> None:
@@ -232,6 +246,9 @@ class Config:
             return
         problems = Located(self.path, self.document, self.overridden)
         for name, location in named_knobs(self.file):
+            if name.startswith("routing."):  # a question is asked with what its class has
+                channel = channel_of(name)
+                name = "limit" if channel is None else f"weights.{channel}"
             if name not in obeyed and not name.startswith(CAPTURE_PREFIX):
                 known = ", ".join(sorted(obeyed)) or "none"
                 problems.at(

@@ -35,13 +35,33 @@ _NUMBER_OR_ID = re.compile(r"\d+|[0-9a-f]{12}")
 _CONDITION = re.compile(r"\s*(>=|<=|==|!=|>|<)?\s*(\S+)\s*")
 
 
+def _each_once(
+    flat: Sequence[tuple[str, Any, Location]], problems: Located
+) -> list[tuple[str, Any, Location]]:
+    """Return knobs in which each name stands once, however it is spelt.
+
+    What overrides the file takes the place of another spelling in it; two in the file are a
+    problem, as one would silently win.
+    """
+    kept: dict[str, tuple[str, Any, Location]] = {}
+    for item in flat:
+        name, _, location = item
+        other = kept.get(name)
+        if other is None or location in problems.overridden:
+            kept[name] = item
+        elif other[2] not in problems.overridden:
+            said = ".".join(str(step) for step in other[2])
+            problems.at(location, f"is the same knob as {said}. Keep one of them.")
+    return list(kept.values())
+
+
 def read_current(file: ConfigFile, problems: Located) -> Settings:
     """Return the settings that run today, with the values of every capture knob that is varied."""
     values: dict[str, Value] = {}
     for name in ("limit", "depth"):
         if name in file.model_fields_set:
             _read_knob(name, getattr(file, name), (name,), values, problems)
-    for name, raw, location in _flat(file.current, ("current",)):
+    for name, raw, location in _each_once(_flat(file.current, ("current",)), problems):
         if name.startswith(CAPTURE_PREFIX):
             problems.at(location, "belongs in the engine's block; today's value is read there.")
         elif isinstance(raw, list | dict):
@@ -64,10 +84,11 @@ def read_arms(
     """Return named settings: today's, or those of the arm that ``from`` names, changed."""
     found: dict[str, Settings] = {}
     for arm, block in file.arms.items():
-        if not arm.strip() or arm in {"today", "current"} or _NUMBER_OR_ID.fullmatch(arm):
+        named = arm.strip() and "#" not in arm and arm not in {"today", "current"}
+        if not named or _NUMBER_OR_ID.fullmatch(arm):
             problems.at(
                 ("arms", arm),
-                "needs a name of its own: no number, no trial id, not today, not current.",
+                "needs a name of its own: no number, no trial id, no #, not today, not current.",
             )
         base, base_name = current, arm_base(block)
         if base_name is not None and (not isinstance(base_name, str) or base_name not in found):
@@ -79,7 +100,7 @@ def read_arms(
         elif base_name is not None:
             base = found[base_name]
         values: dict[str, Value] = {}
-        for name, raw, location in _arm_knobs(arm, block):
+        for name, raw, location in _each_once(_arm_knobs(arm, block), problems):
             if name.startswith(CAPTURE_PREFIX):
                 read_captured(file, name, raw, location, values, problems)
             elif isinstance(raw, list | dict):
@@ -104,7 +125,7 @@ def _arm_knobs(arm: str, block: Mapping[str, Any]) -> list[tuple[str, Any, Locat
 def read_space(file: ConfigFile, current: Settings, problems: Located) -> SearchSpace:
     """Return the values of every knob of the space."""
     reader = _SpaceReader(file, problems)
-    for name, raw, location in _flat(file.space, ("space",)):
+    for name, raw, location in _each_once(_flat(file.space, ("space",)), problems):
         reader.read(name, raw, location)
     reader.check_conditions()
     _check_overlaps(file, problems)

@@ -226,7 +226,10 @@ def _remedies(replay: Replay, settings: Settings, names: Sequence[str], now: int
     metrics = [parse_metric("mrr")]
     found = []
     for name in names:
-        curve = exact_curve(replay, settings, name, metrics)
+        try:
+            curve = exact_curve(replay, settings, name, metrics)
+        except ValueError:  # weights beyond the range of exact curves: nothing is known
+            continue
         remedy = _remedy(curve, replay, now)
         if remedy is not None:
             found.append(remedy)

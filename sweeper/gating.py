@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.audit import refuse_idle
 from sweeper.baseline import GATED, Baseline, without_corpus
 from sweeper.config import Config
 from sweeper.errors import EngineError, InputError
@@ -110,6 +111,8 @@ def measure(
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeper-gate-"))
         opened = stack.enter_context(open_sweep(config, root=scratch))
         golden, own_digest = opened.inputs.golden, opened.inputs.corpus_digest
+        usage = bool(config.file.usage)
+        refuse_idle(settings, golden, opened.engine.channels, has_usage=usage)
         today = opened.engine.fingerprint
         if pool is not None:
             kept = replace(_kept(pool, golden, settings), usefulness=opened.usefulness)

@@ -42,7 +42,7 @@ class Query:
     worth 1). ``judged`` are keys that were judged and found irrelevant (a grade of 0 or less).
     ``filter`` restricts the candidates: tag name to value, plus ``path`` (a prefix) and ``store``.
     ``user`` is the user or group as whom it is asked; without one it finds public rows alone.
-    ``label`` is the class that the row says it belongs to, ``route`` the one it is routed by.
+    ``label`` is what the row gives as its class, ``route`` the class it is routed by.
     """
 
     query_id: QueryId
@@ -119,5 +119,5 @@ def _canonical(query: Query) -> Sequence[object]:
         query.judged,
         sorted(query.filter.items()),
         query.user,
-        *(classes if any(classes) else ()),
+        *(() if query.route is None else classes),
     )

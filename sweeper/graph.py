@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sweeper.golden import Key
 from sweeper.triples import Triple
 
-__all__ = ["Evidence", "Found", "Graph"]
+__all__ = ["Evidence", "Found", "Graph", "folded_name"]
 
 
 class Evidence(NamedTuple):
@@ -69,7 +69,12 @@ class Graph:
     def __init__(self, triples: Iterable[Triple]) -> None:
         told: dict[tuple[str, ...], Triple] = {}
         for it in triples:
-            fact = (_folded(it.subject), _folded(it.predicate), _folded(it.object), it.page)
+            fact = (
+                folded_name(it.subject),
+                folded_name(it.predicate),
+                folded_name(it.object),
+                it.page,
+            )
             told.setdefault(fact, it)
         self._triples = tuple(told.values())
         self._names: list[str] = []  # of each entity, as first spelt
@@ -77,7 +82,7 @@ class Graph:
         self._entities: dict[str, int] = {}  # by folded name
         hung_on = self._add_entities()
         self._ends = [
-            (self._entities[_folded(it.subject)], self._entities[_folded(it.object)])
+            (self._entities[folded_name(it.subject)], self._entities[folded_name(it.object)])
             for it in self._triples
         ]
         for number, (triple, ends) in enumerate(zip(self._triples, self._ends, strict=True)):
@@ -179,15 +184,15 @@ class Graph:
     def _add_entities(self) -> dict[Key, int]:
         """Give every name its entity; return those of the pages on which triples hang."""
         names = [name for it in self._triples for name in (it.subject, it.object)]
-        if not all(map(_folded, names)):
+        if not all(map(folded_name, names)):
             raise ValueError("the subject and the object of a triple may not be blank")
         told_on = dict.fromkeys(it.page for it in self._triples)
         pages: dict[str, Key] = {}
         for key in (*told_on, *(_unlinked(name) for name in names if _LINK.fullmatch(name))):
-            pages.setdefault(_folded(key), key)
+            pages.setdefault(folded_name(key), key)
         ordinary: dict[str, int] = {}
         for name in names:
-            folded = _folded(name)
+            folded = folded_name(name)
             if folded not in pages or "/" not in folded:
                 ordinary.setdefault(_loose(folded), self._entity(folded, name))
         for folded, key in pages.items():
@@ -197,7 +202,7 @@ class Graph:
             else:
                 self._entities.setdefault(folded, same)
         own = set(ordinary.values())
-        of_pages = {key: self._entities[_folded(key)] for key in told_on}
+        of_pages = {key: self._entities[folded_name(key)] for key in told_on}
         return {key: entity for key, entity in of_pages.items() if entity not in own}
 
     def _entity(self, folded: str, name: str) -> int:
@@ -221,7 +226,8 @@ def _unlinked(name: str) -> str:
     return link[1] if link else name
 
 
-def _folded(name: str) -> str:
+def folded_name(name: str) -> str:
+    """Return a name as it is looked up: without link brackets, in one case, single-spaced."""
     return _one_spaced(_unlinked(name)).casefold()
 
 

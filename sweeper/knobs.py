@@ -28,6 +28,7 @@ __all__ = [
     "WEIGHT_PREFIX",
     "Knob",
     "Value",
+    "channel_of",
     "knob",
     "knob_name",
 ]
@@ -39,7 +40,7 @@ CAPTURE_PREFIX = "engine."
 """Begins the names of knobs that decide what is retrieved, such as ``engine.lexical.match``."""
 
 UNSET = "-"
-"""Stands for the value of a knob that has none: a class has none of its own, the prior is off."""
+"""Stands for the value of a class's knob where the class has none of its own."""
 
 TRIPLES = "triples"
 """The channel that typed facts rank; its weight is *safe* unless a number is given."""
@@ -314,6 +315,14 @@ def knob_name(name: str) -> str:
     if last == "triples_weight" and (not dot or _CLASS.fullmatch(head)):
         return f"{head}{dot}{WEIGHT_PREFIX}{TRIPLES}"
     return name
+
+
+def channel_of(name: str) -> str | None:
+    """Return the channel whose weight a knob is, of all questions or of a class."""
+    if name.startswith(WEIGHT_PREFIX):
+        return name.removeprefix(WEIGHT_PREFIX)
+    routed = ROUTING.fullmatch(name)
+    return None if routed is None else routed["channel"]
 
 
 # Parsing and writing settings asks for the same few knobs again and again.

@@ -162,7 +162,8 @@ class LiveSearch:
 
         def answer(query: Query) -> tuple[QueryId, tuple[Key, ...] | None, str]:
             try:
-                return query.query_id, tuple(search(query, settings)), ""
+                own = settings.for_class(query.query_class)
+                return query.query_id, tuple(search(query, own)), ""
             except SweeperError as error:
                 return query.query_id, None, str(error)
 

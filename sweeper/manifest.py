@@ -72,7 +72,10 @@ def shown(config: Config) -> dict[str, Any]:
     return {
         "table": {"knob": config.table_knob, "columns": list(config.table_columns)},
         "plots": [{"x": plot.x, "y": plot.y} for plot in config.plots],
-        "arms": {name: arm_base(block) for name, block in config.file.arms.items()},
+        "arms": {
+            name: {"from": arm_base(config.file.arms[name]), "trial_id": item.trial_id}
+            for name, item in config.arms
+        },
     }
 
 

@@ -256,6 +256,8 @@ def open_sweep(config: Config, *, root: str | Path = "results") -> Iterator[Open
             as_of = earlier
             found = OpenSweep(inputs, opened(config.current.capture), root, opened, warm)
         config.check_channels(found.engine.channels)
+        if found.black_box:
+            config.check_prior()
         if found.black_box or isinstance(found.engine, PartlyShown):
             config.check_knobs(found.engine.knobs)  # what is captured is replayed under any knob
         yield found

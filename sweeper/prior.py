@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sweeper.errors import InputError
 from sweeper.golden import Key
 from sweeper.ranking import decay_factor
 from sweeper.settings import Prior
@@ -363,13 +364,18 @@ class Usefulness:
 
         Raises
         ------
-        ValueError
+        InputError
             If there is no such log, or it has fewer interactions than are asked for.
         """
         name = next(iter(self._offers)) if prior.log is None else prior.log
         if name not in self._offers:
             known = ", ".join(self._offers)
-            raise ValueError(f"there is no usage log {name!r}, only {known}")
+            raise InputError(f"prior.log: there is no usage log {name!r}. The logs are: {known}.")
+        if (prior.interactions or 0) > len(self._offers[name]):
+            raise InputError(
+                f"prior.interactions: {prior.interactions} is more than the log {name} has "
+                f"({len(self._offers[name])})."
+            )
         learned = (name, prior.half_life_days, prior.interactions)
         if learned not in self._ratios:
             if len(self._ratios) >= _RATIOS_KEPT:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeper.compare import Tally, tally_values
 from sweeper.golden import OVERALL
-from sweeper.knobs import UNSET, knob
+from sweeper.knobs import PRIOR_KNOBS, UNSET, knob
 from sweeper.results import Results
 from sweeper.tables import Column, markdown_table, signed
 
@@ -81,7 +81,10 @@ def line_table(results: Results, name: str | None = None) -> Table:
     figures = figure_columns(addresses)
     others = [n for n in results.varied_knobs if n != name]
     held = ", ".join(
-        f"{n} = {knob(n).format(today.given(n))}" for n in others if today.given(n) != UNSET
+        f"{n} = {knob(n).format(today.given(n))}"
+        for n in others
+        if today.given(n) != UNSET
+        and (n not in PRIOR_KNOBS or n == "prior.strength" or today.prior is not None)
     )
     held = f", with {held} as today" if held else ""
     if name is None:

@@ -132,7 +132,10 @@ class Settings:
         usage = {name: v for name, v in usage.items() if v != PRIOR_DEFAULTS[name]}
         object.__setattr__(self, "usage", MappingProxyType(usage))
         object.__setattr__(self, "capture", MappingProxyType(dict(sorted(self.capture.items()))))
-        text = " ".join(_said_so(name, value) for name, value in self.as_dict().items())
+        values = self.as_dict()
+        if self.prior is None:  # then its knobs do not matter
+            values = {name: value for name, value in values.items() if name not in PRIOR_KNOBS}
+        text = " ".join(_said_so(name, value) for name, value in values.items())
         object.__setattr__(self, "text", text)
 
     def __eq__(self, other: object) -> bool:
@@ -257,11 +260,9 @@ class Settings:
         return value
 
     def given(self, name: str) -> Value:
-        """Return one knob's own value; ``UNSET`` where it has none, or does not matter."""
+        """Return one knob's own value; ``UNSET`` where a class has none of its own."""
         inherits = name.startswith("routing.") and name not in self.routing
-        off = "prior.strength" not in self.usage  # a cap of 1 is off too, and has to be told
-        idle = name in PRIOR_KNOBS and name != "prior.strength" and off
-        return UNSET if inherits or idle else self.get(name)
+        return UNSET if inherits else self.get(name)
 
     def with_values(self, values: Mapping[str, Value]) -> Settings:
         """Return these settings with some knobs changed."""
@@ -287,7 +288,8 @@ class Settings:
         """Return knob name to value.
 
         Fixed knobs come first (``stores`` where it is not ``all``), then weights that are not 1,
-        then those of question classes, of the usefulness prior, and of what is retrieved.
+        then those of question classes, of the usefulness prior (also while it is off), and of what
+        is retrieved.
         """
         values: dict[str, Value] = {name: getattr(self, name) for name in KNOBS}
         if self.depth == self.limit:
@@ -296,8 +298,7 @@ class Settings:
             del values["stores"]
         values.update({WEIGHT_PREFIX + name: w for name, w in self.weights.items()})
         values.update(self.routing)
-        if self.prior is not None:
-            values.update(self.usage)
+        values.update(self.usage)
         values.update(self.capture)
         return values
 

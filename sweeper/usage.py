@@ -224,6 +224,13 @@ class _Offers:
     def simulated(self, as_of: datetime) -> UsageLog:
         block = self._block
         last = timedelta(days=max(0, block.interactions - 1) / block.per_day)
+        try:
+            start = as_of - last - timedelta(days=1)
+        except OverflowError:
+            raise InputError(
+                f"usage: {block.interactions} interactions at {block.per_day} a day begin before "
+                "the year 1. Let readers ask more often (per_day)."
+            ) from None
 
         def learn(log: UsageLog) -> Mapping[Key, float]:
             return factors(
@@ -239,7 +246,7 @@ class _Offers:
             {query.query_id: query.expected for query in self._golden.queries},
             {query.query_id: query.text for query in self._golden.queries},
             n=block.interactions,
-            start=as_of - last - timedelta(days=1),
+            start=start,
             end=as_of,
             readers=Readers(block.seed, block.position_bias, block.wrong, block.per_day),
             rounds=8,

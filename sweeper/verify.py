@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sweeper.answers import Answers, Check, Repeats
+from sweeper.audit import refuse_idle
 from sweeper.causes import Cause, find_causes
 from sweeper.config import Config, load_config
 from sweeper.corpus import parse_instant
@@ -152,6 +153,8 @@ def verify(
     answers = Answers(results, engine_of, progress)
     chosen = {"current": today, **{name: own for name, own in settings.items() if own != today}}
     for own in chosen.values():  # refuse what cannot be compared before anything is asked
+        usage = "usage" in results.manifest
+        refuse_idle(own, results.golden, answers.channels, has_usage=usage)
         answers.expected(own, questions[0])
         engine_of(own)
     checks = [answers.check(name, own, questions) for name, own in chosen.items()]

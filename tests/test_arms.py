@@ -254,3 +254,32 @@ def test_tables_of_arms_keep_to_a_page_and_figures_to_the_first_line_of_their_ro
     [row, below] = lines[(n := next(i for i, x in enumerate(lines) if x[:7] == "limited")) : n + 2]
     assert row.split()[-7:][0].count(".") == 1  # five figures, better and worse
     assert below.startswith("     ")
+
+
+def test_an_arm_on_one_that_equals_another_is_still_compared_with_its_base(tmp_path: Path) -> None:
+    arms = "arms={a: {rrf_k: 5, limit: 2}, b: {rrf_k: 5, limit: 2}, c: {from: b, limit: 1}}"
+    found = run_sweep(loaded(tmp_path, arms), root=tmp_path / "results").results
+    by_name = {arm.name: arm for arm in arms_of(found)}
+    assert by_name["a"].trial == by_name["b"].trial
+    assert by_name["c"].base_trial == by_name["b"].trial
+    assert {m.difference for m in moves_of(found) if m.arm == "b"} == {
+        m.difference for m in moves_of(found) if m.arm == "a"
+    }
+
+
+def test_a_prior_that_is_off_keeps_its_knobs_for_whoever_switches_it_on(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "current.prior.cap=1.05", "arms={}")
+    found = run_sweep(config, root=tmp_path / "results").results
+    today = found.current_settings
+    assert today.prior is None
+    switched = today.with_values({"prior.strength": 1.0}).prior
+    assert switched is not None
+    assert switched.cap == 1.05
+
+
+def test_one_knob_in_two_spellings_is_refused_and_overridden_by_either(tmp_path: Path) -> None:
+    twice = "current={prior: {cap: 2}, prior.cap: 3}"
+    with pytest.raises(InputError, match=r"is the same knob as current\.prior\.cap"):
+        load_config(write_project(tmp_path), [twice])
+    with pytest.raises(InputError, match=r"is the same knob as space\.triples_weight"):
+        load_config(write_project(tmp_path), ["space={triples_weight: [1], weights.triples: [2]}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +16,10 @@ from sweeper.audit import (
     audit_knobs,
     audit_pool,
     audit_settings,
+    refuse_idle,
 )
-from sweeper.golden import GoldenSet
+from sweeper.errors import InputError
+from sweeper.golden import GoldenSet, Route
 from sweeper.knobs import Value
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
@@ -262,3 +265,33 @@ def test_factors_are_given_at_the_median_and_late_ages() -> None:
     }
     assert age_factors(pool, settings(recency_half_life_days=(0,))) == {}
     assert age_factors(DOCUMENTS, settings(recency_half_life_days=(0, 7))) == {}
+
+
+ROUTED = GoldenSet((replace(query(["a"], "1"), route=Route("code", "rule")),))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"routing.cod.budget": 1}, r'no question has the class "cod"\. The classes are: code\.'),
+        ({"weights.foo": 2}, r'weights\.foo: there is no channel "foo", only vector, lexical\.'),
+        ({"routing.code.weights.foo": 2}, r'there is no channel "foo"'),
+        ({"prior.strength": 1}, r"prior\.strength: there is no usage log"),
+    ],
+)
+def test_settings_that_name_what_is_not_there_are_refused(
+    values: dict[str, Value], message: str
+) -> None:
+    settings = Settings().with_values(values)
+    with pytest.raises(InputError, match=message):
+        refuse_idle(settings, ROUTED, ("vector", "lexical"), has_usage=False)
+
+
+def test_settings_that_name_what_is_there_are_left_alone() -> None:
+    values: dict[str, Value] = {
+        "routing.code.budget": 1,
+        "routing.code.weights.vector": 2,
+        "weights.lexical": 0,
+        "prior.strength": 1,
+    }
+    refuse_idle(Settings().with_values(values), ROUTED, ("vector", "lexical"), has_usage=True)

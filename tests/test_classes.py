@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 import tempfile
 from dataclasses import replace
@@ -293,21 +294,21 @@ def test_the_digest_of_a_golden_set_without_classes_is_what_it_was() -> None:
     assert PLAIN.digest == "435e937813b80bc390aabff57b5aa2387300520a4d0a6a1a7d4d065a27e0712c"
 
 
-def test_the_digest_changes_with_a_label_and_with_a_route_and_not_with_its_rule() -> None:
+def test_the_digest_changes_with_a_route_and_its_label_and_not_with_its_rule() -> None:
     def digest(**changes: object) -> str:
         first, second = PLAIN.queries
         return GoldenSet((first, replace(second, **changes))).digest  # type: ignore[arg-type]
 
     seen = [
         PLAIN.digest,
-        digest(label="code"),
-        digest(label="lookup"),
         digest(route=Route("code", "one")),
         digest(route=Route("lookup", "one")),
         digest(label="code", route=Route("code", "one")),
+        digest(label="lookup", route=Route("code", "one")),
     ]
     assert len(set(seen)) == len(seen)
-    assert digest(route=Route("code", "another")) == seen[3]
+    assert digest(route=Route("code", "another")) == seen[1]
+    assert digest(label="code") == PLAIN.digest  # it counts where questions are routed
 
 
 def test_a_finished_sweep_keeps_how_each_question_was_routed(tmp_path: Path) -> None:
@@ -348,27 +349,40 @@ def test_any_name_of_a_class_is_read_as_it_is_written(suffix: str, label: str, n
         assert read_golden(path).queries == (query,)
 
 
-@pytest.mark.parametrize("field", ["class", "question_class", "routed_as"])
-def test_a_class_that_is_no_name_is_refused_with_its_line(tmp_path: Path, field: str) -> None:
-    path = tmp_path / "golden.jsonl"
-    path.write_text(f'{{"query": "x", "expected": [], "{field}": "two words"}}\n')
-    with pytest.raises(InputError) as caught:
-        read_golden(path)
-    noun = "routed_as" if field == "routed_as" else "class"
-    assert str(caught.value) == (
-        f'{path}:1: {noun} "two words" is no name: use letters, digits, - and _.'
-    )
-
-
-def test_a_route_without_a_rule_names_the_golden_set_and_a_rule_alone_is_left_alone(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"class": "Question about food"},
+        {"class": ["food", "drink"]},
+        {"classes": "food"},
+        {"routed_as": "two words", "rule": "a rule"},
+        {"routed_as": "code"},
+        {"rule": ["of", "somebody"]},
+    ],
+)
+def test_what_another_tool_calls_a_class_or_rule_stops_nobody_who_does_not_route(
+    tmp_path: Path, fields: dict[str, object]
 ) -> None:
     path = tmp_path / "golden.jsonl"
-    path.write_text(
-        '{"query": "x", "expected": [], "routed_as": "code"}\n'
-        '{"query": "y", "expected": [], "rule": ["of", "somebody"]}\n'
-    )
-    assert [q.route for q in read_golden(path).queries] == [Route("code", "the golden set"), None]
+    path.write_text(json.dumps({"query": "x", "expected": [], **fields}) + "\n")
+    [query] = read_golden(path).queries
+    assert query.route is None
+    plain = tmp_path / "plain.jsonl"
+    plain.write_text('{"query": "x", "expected": []}\n')
+    assert read_golden(path).digest == read_golden(plain).digest
+
+
+@pytest.mark.parametrize("how", ["rules", "golden"])
+def test_a_label_that_cannot_be_a_class_is_refused_only_where_it_routes(
+    tmp_path: Path, how: str
+) -> None:
+    rows = [{**QUESTIONS[0], "class": "two words"}, *QUESTIONS[1:]]
+    config = project(tmp_path, f"classes: {how}\n", questions=rows)
+    if how == "golden":
+        with pytest.raises(InputError, match=r"has the class 'two words', which cannot be one"):
+            routed(config)
+    else:
+        assert with_classes(config, routed(config)).queries[0].label is None
 
 
 def test_a_golden_set_with_routes_is_routed_anew(tmp_path: Path) -> None:

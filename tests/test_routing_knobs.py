@@ -353,3 +353,19 @@ def test_at_the_bound_itself_rounding_swaps_two_rows_that_tie() -> None:
             swapped.add(rrf_k)
     assert 60 not in swapped  # today's constant happens to be spared: others are not
     assert {3, 10, 40} <= swapped
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"prior.cap": 3, "prior.interactions": 7},
+        {"prior.cap": 3, "prior.strength": 0.5, "prior.log": "b"},
+        {"routing.code.weights.triples": None},
+        {"weights.triples": 0, "routing.code.budget": 2, "depth": 10},
+    ],
+)
+def test_settings_made_of_their_own_values_are_whole(values: dict[str, Value]) -> None:
+    one = Settings().with_values(values)
+    again = Settings().with_values(one.as_dict())
+    assert again == one
+    assert (again.usage, again.routing, again.weights) == (one.usage, one.routing, one.weights)

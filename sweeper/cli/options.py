@@ -55,15 +55,10 @@ def captured(results: Results, settings: Settings) -> Settings:
     ------
     InputError
         If it did not: another value of a knob that decides what is retrieved, or a greater depth;
-        or if a class is named that no question has.
+        or if a class or channel is named that is not there.
     """
-    known = {query.query_class for query in results.golden.queries} - {None}
-    for name in settings.classes:
-        if name not in known:
-            classes = ", ".join(sorted(map(str, known))) or "none; the sweep is not routed"
-            raise InputError(
-                f'--settings: no question has the class "{name}". The classes are: {classes}.'
-            )
+    from sweeper.audit import refuse_idle
+
     replay = results.replay
     try:
         pool = replay.of(settings).pool
@@ -72,6 +67,8 @@ def captured(results: Results, settings: Settings) -> Settings:
             f"--settings: {error} in {results.address}. Add the value to the space and run the "
             "sweep."
         ) from error
+    usage = pool.usefulness is not None
+    refuse_idle(settings, results.golden, pool.channels, has_usage=usage)
     if settings.effective_depth > pool.depth:
         raise InputError(
             f"--settings: a depth of {settings.effective_depth} is more than the {pool.depth} rows "

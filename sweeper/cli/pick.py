@@ -171,12 +171,16 @@ def emitted(
     """
     import json as json_format
 
-    from sweeper.knobs import CAPTURE_PREFIX, knob
+    from sweeper.knobs import CAPTURE_PREFIX, TRIPLES, knob
 
     names = names or {}
     captured = {n: v for n, v in settings.as_dict().items() if n.startswith(CAPTURE_PREFIX)}
     values = {name: value for name, value in settings.as_dict().items() if name != "depth"}
-    values = {name: value for name, value in values.items() if name not in captured}
+    values = {
+        name: "safe" if value is None and name.endswith(f"weights.{TRIPLES}") else value
+        for name, value in values.items()
+        if name not in captured
+    }
     if settings.depth is not None:
         values["depth"] = settings.depth
     if form == "env":

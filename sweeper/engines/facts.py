@@ -16,7 +16,7 @@ from sweeper.triples import Triple, digest
 
 __all__ = ["FactIndex", "Hit"]
 
-_MOST_GRAPHS = 64  # one per user
+_MOST_GRAPHS = 64  # one per set of pages that somebody may not see
 
 
 class Hit(NamedTuple):
@@ -47,8 +47,8 @@ class FactIndex:
         for number, item in enumerate(items):
             self._numbers.setdefault(item.key, []).append(number)
         self._items = items
-        self._graphs: dict[str | None, Graph] = {}
-        self._restricted = any(item.entry.principals is not None for item in items)
+        self._graphs: dict[frozenset[str], Graph] = {}
+        self._restricted = {i.key: i for i in items if i.entry.principals is not None}
 
     @property
     def fingerprint(self) -> str:
@@ -74,17 +74,15 @@ class FactIndex:
         return hits
 
     def _graph(self, user: str | None) -> Graph:
-        user = user if self._restricted else None
-        if user not in self._graphs:
+        """Return the graph of what a user may see; users who see the same share one."""
+        hidden = frozenset(
+            page for page, item in self._restricted.items() if not may_see(item.entry, user)
+        )
+        if hidden not in self._graphs:
             if len(self._graphs) >= _MOST_GRAPHS:
                 self._graphs.clear()
-            seen = (t for t in self._triples if self._sees(user, t.page))
-            self._graphs[user] = Graph(seen)
-        return self._graphs[user]
-
-    def _sees(self, user: str | None, page: str) -> bool:
-        numbers = self._numbers.get(page, ())
-        return all(may_see(self._items[number].entry, user) for number in numbers)
+            self._graphs[hidden] = Graph(t for t in self._triples if t.page not in hidden)
+        return self._graphs[hidden]
 
 
 def _plain(text: str) -> str:

@@ -66,9 +66,9 @@ GOLDEN_FIELDS = (
     Field("grades", ("grades", "grade", "relevance")),
     Field("filter", ("filter", "filters")),
     Field("user", ("user", "user_id")),
-    Field("class", ("class", "question_class")),
-    Field("routed_as", ("routed_as",)),
-    Field("rule", ("rule",)),
+    Field("class", ("class", "question_class"), guessed=False),
+    Field("routed_as", ("routed_as",), guessed=False),
+    Field("rule", ("rule",), guessed=False),
 )
 
 GOLDEN_WRAPPERS = (
@@ -186,22 +186,24 @@ class _Reader:
         expected, grades, judged = self.judged(row)
         filters = self.mapping(row, "filter")
         user = self.optional(row, "user")
-        label, routed_as = self.class_of(row, "class"), self.class_of(row, "routed_as")
-        rule = None if routed_as is None else self.optional(row, "rule")
+        label, routed_as = self.plain(row, "class"), self.plain(row, "routed_as")
+        rule = self.plain(row, "rule")
         if len(self.problems) > before:
             return None
         self.users[id(row)] = user
-        route = None if routed_as is None else Route(routed_as, rule or "the golden set")
+        route = None
+        if routed_as is not None and rule is not None and CLASS_NAME.fullmatch(routed_as):
+            route = Route(routed_as, rule)
         return Query(
             query_id, slice_name, text, expected, grades, judged, filters, user, label, route
         )
 
-    def class_of(self, row: Record, noun: str) -> str | None:
-        """Return the name of a class, which becomes part of the names of knobs."""
-        name = self.optional(row, noun)
-        if name is not None and CLASS_NAME.fullmatch(name) is None:
-            self.add(row, f"{noun} {quoted(name)} is no name: use letters, digits, - and _.")
-        return name
+    def plain(self, row: Record, noun: str) -> str | None:
+        """Return a text that other tools may use otherwise: what is none is left out."""
+        try:
+            return as_optional_text(self.columns.get(row, noun))
+        except WrongValue:
+            return None
 
     def check_keys(self, known: Collection[Key]) -> None:
         """Report each expected key that the corpus lacks."""

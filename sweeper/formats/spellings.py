@@ -23,13 +23,14 @@ class Field:
     """A noun and the names under which files give it, compared by ``canonical``.
 
     ``weak`` names count only in a file that uses none of ``spellings``: they often mean something
-    else.
+    else. A name that is close to one that is not ``guessed`` is no typo.
     """
 
     name: str
     spellings: tuple[str, ...]
     weak: tuple[str, ...] = ()
     required: bool = False
+    guessed: bool = True
 
 
 def field_names(rows: Iterable[Record]) -> list[str]:
@@ -181,7 +182,7 @@ class Columns:
         meanings = {
             spelling: field.name
             for field in self.table
-            if field.name not in self.explicit
+            if field.guessed and field.name not in self.explicit
             for spelling in field.spellings
             if len(spelling) > 3  # every short name is close to some other short name
         }

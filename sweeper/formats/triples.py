@@ -22,6 +22,7 @@ from sweeper.formats.records import read_source
 from sweeper.formats.spellings import Field, canonical, field_names, find_rows, number_rows
 from sweeper.formats.values import BareNull, Record, WrongValue, as_text, quoted
 from sweeper.golden import Key
+from sweeper.graph import folded_name
 from sweeper.triples import Triple, misquoted
 
 __all__ = ["TRIPLE_FIELDS", "read_triples"]
@@ -92,6 +93,10 @@ class _Reader:
         if len(self.problems) > before or "" in found:
             return None
         subject, predicate, object_, sentence, page = found
+        for noun, name in (("subject", subject), ("object", object_)):
+            if not folded_name(name):
+                self.add(row, f"{noun} {quoted(name)} names nothing. Write the name of an entity.")
+                return None
         return Triple(subject, predicate, object_, sentence, page)
 
     def text(self, row: Record, noun: str) -> str:
