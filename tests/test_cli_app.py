@@ -215,6 +215,7 @@ def test_a_closed_output_is_one_line_and_exit_4(arguments: str) -> None:
     assert _in_bash(f"sweep -q {arguments} >&- 2>&-").returncode == 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no bash")
 def test_a_closed_stderr_changes_no_exit_code() -> None:
     for close in ("2>&-", "2> /dev/full"):

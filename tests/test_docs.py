@@ -38,6 +38,9 @@ PAGES = [
 NAMES = [page.relative_to(PROJECT).as_posix() for page in PAGES]
 UPDATE = os.environ.get("SWEEPER_UPDATE_SNAPSHOTS") == "1"
 
+_QUICK = {"README.md", "docs/semantics.md", "docs/routing.md", "docs/data-model.md"}
+"""Pages whose blocks run in the fast suite too."""
+
 each_page = pytest.mark.parametrize("name", NAMES)
 
 
@@ -190,7 +193,10 @@ def _new_lines(said: list[str], output: str) -> list[str]:
     return said if "..." in said else lines
 
 
-@each_page
+@pytest.mark.parametrize(
+    "name",
+    [n if n in _QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES],
+)
 def test_the_blocks_of_a_page_run_and_print_what_it_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ class TestExistingTable(AccessSuite):
             yield made
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     corpus=corpora(),

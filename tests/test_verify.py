@@ -144,7 +144,7 @@ SETTINGS = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(others=st.lists(SETTINGS, min_size=1, max_size=3))
 def test_an_honest_engine_equals_the_replay_under_any_settings(
     results: Results, engine: Engine, others: list[Settings]

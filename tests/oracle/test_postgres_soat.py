@@ -134,6 +134,7 @@ def test_ranked_lists_of_its_own_search_equal_the_reference(
     assert n_sensitive > 0
 
 
+@pytest.mark.slow
 def test_replay_equals_its_own_search_at_200_random_settings(
     engine: PostgresEngine, golden: GoldenSet
 ) -> None:
