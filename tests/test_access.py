@@ -201,6 +201,7 @@ def test_the_forbidden_is_in_no_list_pool_or_search(
             assert not {item.partition("@")[0] for item in items} & secret
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=NO_DEADLINE)
 @given(corpus=corpora(), golden=questions(), chosen=SETTINGS)
 def test_the_forbidden_is_in_no_explanation(

@@ -115,6 +115,7 @@ def test_any_settings_of_any_pool(data: st.DataObject) -> None:
     assert_same(pool, golden, [data.draw(settings_for(pool))])
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None)
 def test_a_grid_of_any_pool(data: st.DataObject) -> None:
