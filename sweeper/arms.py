@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,13 +125,22 @@ def arms_table(results: Results) -> Table | None:
     )
 
 
-@functools.lru_cache(maxsize=1)  # printed, and written into the report
-def moves_of(results: Results) -> list[Move]:
+_MOVES: WeakKeyDictionary[Results, tuple[Move, ...]] = WeakKeyDictionary()
+"""Moves are printed and written into the report; they go with their results."""
+
+
+def moves_of(results: Results) -> tuple[Move, ...]:
     """Return what each arm moves, per metric and slice, against what it is built on.
 
     Intervals of ``overall`` resample questions within their slices, and each question counts alike.
     Metrics that no setting can change, and those that count rows, are left out.
     """
+    if results not in _MOVES:
+        _MOVES[results] = tuple(_moves(results))
+    return _MOVES[results]
+
+
+def _moves(results: Results) -> list[Move]:
     arms = arms_of(results)
     if not arms:
         return []

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sweeper.golden import Key
-from sweeper.triples import Triple
+from sweeper.triples import Triple, one_spaced
 
 __all__ = ["Evidence", "Found", "Graph", "folded_name"]
 
@@ -163,7 +163,7 @@ class Graph:
             met.update(frontier)
 
     def _named(self, text: str) -> list[int]:
-        text = _one_spaced(text).casefold()
+        text = one_spaced(text).casefold()
         places = [
             (start, stop, self._entities[text[start:stop]])
             for word in _WORD.finditer(text)
@@ -208,17 +208,13 @@ class Graph:
     def _entity(self, folded: str, name: str) -> int:
         known = self._entities.setdefault(folded, len(self._names))
         if known == len(self._names):
-            self._names.append(_one_spaced(name))
+            self._names.append(one_spaced(name))
             self._touching.append([])
         return known
 
 
 _LINK = re.compile(r"\s*\[\[([^\]|#]*)[^\]]*\]\]\s*")
 _WORD = re.compile(r"\w+")
-
-
-def _one_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _unlinked(name: str) -> str:
@@ -228,11 +224,11 @@ def _unlinked(name: str) -> str:
 
 def folded_name(name: str) -> str:
     """Return a name as it is looked up: without link brackets, in one case, single-spaced."""
-    return _one_spaced(_unlinked(name)).casefold()
+    return one_spaced(_unlinked(name)).casefold()
 
 
 def _loose(folded: str) -> str:
-    return _one_spaced(re.sub("[-_]", " ", folded))
+    return one_spaced(re.sub("[-_]", " ", folded))
 
 
 _INSIDE = re.compile(r"(?<=\w)(?=\w)")

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from sweeper.errors import did_you_mean
+from sweeper.golden import CLASS_NAME
 
 __all__ = [
     "CAPTURE_PREFIX",
@@ -304,7 +305,7 @@ PRIOR_DEFAULTS: Mapping[str, Value] = MappingProxyType(
 WEIGHT_PREFIX = "weights."
 """Begins the names of channel weights, and those of a class within ``routing.<class>.``."""
 
-_CLASS = re.compile(r"routing\.(?P<of>[A-Za-z0-9_-]+)")
+_CLASS = re.compile(rf"routing\.(?P<of>{CLASS_NAME.pattern})")
 ROUTING = re.compile(_CLASS.pattern + r"\.(?:budget|weights\.(?P<channel>.+))")
 """Matches the names of knobs of question classes; groups ``of`` and, for a weight, ``channel``."""
 

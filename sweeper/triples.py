@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sweeper.golden import Key
 
-__all__ = ["Triple", "digest", "misquoted"]
+__all__ = ["Triple", "digest", "misquoted", "one_spaced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ def misquoted(triples: Iterable[Triple], pages: Mapping[Key, str]) -> list[tuple
     spaced: dict[Key, str] = {}
     faults = []
     for number, triple in enumerate(triples):
-        page, sentence = triple.page, _one_spaced(triple.sentence)
+        page, sentence = triple.page, one_spaced(triple.sentence)
         if page not in pages:
             faults.append((number, f'there is no page "{page}"'))
             continue
         if page not in spaced:
-            spaced[page] = _one_spaced(pages[page])
+            spaced[page] = one_spaced(pages[page])
         if not sentence:
             faults.append((number, "the sentence is empty"))
         elif sentence not in spaced[page]:
@@ -81,5 +81,6 @@ _SHOWN = 60
 """Characters of a sentence that a message repeats."""
 
 
-def _one_spaced(text: str) -> str:
+def one_spaced(text: str) -> str:
+    """Return a text with single spaces for runs of white space, and none at its ends."""
     return " ".join(text.split())

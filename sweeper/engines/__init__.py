@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedEngine", "Engine", "open_embedder", "open_engine"]
 
 
-def open_engine(
-    config: Config,
-    corpus: Corpus | None,
-    *,
-    as_of: datetime,
-    cache: Path,
-) -> Engine:
+def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache: Path) -> Engine:
     """Open the engine of a config.
 
     Parameters

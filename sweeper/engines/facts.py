@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sweeper.corpus import Item, may_see
 from sweeper.golden import Query
 from sweeper.graph import Evidence, Graph
-from sweeper.triples import Triple, digest
+from sweeper.triples import Triple, digest, one_spaced
 
 __all__ = ["FactIndex", "Hit"]
 
@@ -66,8 +66,8 @@ class FactIndex:
         hits = []
         for found in self._graph(query.user).walk(query.text, self.hops):
             numbers = self._numbers.get(found.page, ())
-            sentence = _plain(found.evidence[0].triple.sentence)
-            holding = (n for n in numbers if sentence in _plain(self._items[n].text))
+            sentence = one_spaced(found.evidence[0].triple.sentence)
+            holding = (n for n in numbers if sentence in one_spaced(self._items[n].text))
             number = next(holding, numbers[0] if numbers else None)
             if number is not None:
                 hits.append(Hit(number, found.value, found.evidence))
@@ -83,7 +83,3 @@ class FactIndex:
                 self._graphs.clear()
             self._graphs[hidden] = Graph(t for t in self._triples if t.page not in hidden)
         return self._graphs[hidden]
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
