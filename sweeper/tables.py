@@ -1,4 +1,4 @@
-"""Tables as text: what a column is, Markdown for reports, CSV for programs.
+"""Tables as text: what a column is, Markdown and HTML for reading, CSV for programs.
 
 Drawing on a terminal is in ``cli``.
 """
@@ -6,6 +6,7 @@ Drawing on a terminal is in ``cli``.
 from __future__ import annotations
 
 import csv as csv_format
+import html
 import io
 import math
 import numbers
@@ -14,7 +15,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["UNSAFE", "Column", "csv_table", "decimals", "markdown_table", "plain", "signed"]
+__all__ = [
+    "UNSAFE",
+    "Column",
+    "csv_table",
+    "decimals",
+    "html_table",
+    "html_text",
+    "markdown_table",
+    "plain",
+    "signed",
+]
 
 # Control characters (C0, DEL, C1), line separators, bidirectional overrides and lone surrogates.
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -164,3 +175,67 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<&|~]|(?<![^\W_])_|_(?![^\W_])")
 
 def _escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(lambda match: "\\" + match[0], text)
+
+
+def html_text(text: object) -> str:
+    r"""Return text as HTML shows it: nothing in it is markup, and nothing steers or hides.
+
+    Examples
+    --------
+    >>> html_text('<b> & "c"\x1b')
+    '&lt;b&gt; &amp; &quot;c&quot;\\x1b'
+    """
+    return html.escape(plain(text))
+
+
+def html_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[object]], *, caption: str | None = None
+) -> str:
+    """Return a table as HTML without colours, sizes or scripts; text is escaped.
+
+    Parameters
+    ----------
+    columns
+        Headers and cells of those that go to the right have the class ``right``; those of columns
+        that are never folded have the class ``whole``.
+    rows
+        One value per column.
+    caption
+        Shown with the table, if given.
+
+    Examples
+    --------
+    >>> print(html_table([Column("id"), Column("n", "right")], [("a<b", 3)]), end="")
+    <table>
+    <thead>
+    <tr><th scope="col">id</th><th scope="col" class="right">n</th></tr>
+    </thead>
+    <tbody>
+    <tr><td>a&lt;b</td><td class="right">3</td></tr>
+    </tbody>
+    </table>
+    """
+    heads = [
+        f'<th scope="col"{_html_class(column)}>{html_text(column.header)}</th>'
+        for column in columns
+    ]
+    lines = ["<table>"]
+    if caption is not None:
+        lines.append(f"<caption>{html_text(caption)}</caption>")
+    lines += ["<thead>", f"<tr>{''.join(heads)}</tr>", "</thead>", "<tbody>"]
+    for row in rows:
+        cells = [
+            f"<td{_html_class(column)}>{html_text(column.text(value))}</td>"
+            for column, value in zip(columns, row, strict=True)
+        ]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines += ["</tbody>", "</table>"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _html_class(column: Column) -> str:
+    names = [
+        *(["right"] if column.justify == "right" else []),
+        *(["whole"] if column.whole else []),
+    ]
+    return f' class="{" ".join(names)}"' if names else ""
