@@ -150,6 +150,7 @@ LAYERS: tuple[str, ...] = (
     "export",
     "comparison",
     "pick",
+    "wording",
     # layer 4: work
     "testing",
     "capture",

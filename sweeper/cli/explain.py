@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,7 @@ from sweeper.cli.options import Assignments, ResultsFolder, assigned, captured, 
 from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from sweeper.explain import Explanation, Missing, Remedy
+    from sweeper.explain import Explanation
     from sweeper.graph import Evidence
 
 __all__ = ["explain"]
@@ -41,6 +40,7 @@ def explain(
     For example: sweep explain recency fresh-05
     """
     from sweeper.explain import explain as explain_query
+    from sweeper.wording import explanation_sentences
 
     found = opened(sweep, results)
     base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
@@ -61,17 +61,8 @@ def explain(
         console.emit(line)
     console.emit()
     _print_rows(answer, markdown)
-    for item in answer.missing:
-        console.emit(_missing_text(item, answer))
-    for remedy in answer.remedies:
-        console.emit(_remedy_text(remedy))
-    if answer.query.answerable and answer.first_position != 1 and not answer.remedies:
-        console.emit("No single knob improves this question.")
-    if answer.untried:
-        console.emit(
-            f"Not tried: {', '.join(answer.untried)}, which the safe weight of triples follows. "
-            "Give that weight a number."
-        )
+    for line in explanation_sentences(answer):
+        console.emit(line)
     _print_evidence(answer, markdown)
 
 
@@ -130,34 +121,6 @@ def _days(value: float | None) -> str:
     if value is None:
         return "-"
     return "unknown" if value != value else f"{value:.1f} d"
-
-
-def _missing_text(item: Missing, answer: Explanation) -> str:
-    floor, budget = answer.settings.min_similarity, answer.budget
-    if item.reason == "position":
-        if budget is not None and budget < answer.settings.limit:
-            name = f"routing.{answer.query.query_class}.budget"
-            return f"{item.key} stands at {item.position}, beyond the budget ({name}) of {budget}."
-        return f"{item.key} stands at {item.position}, beyond the limit."
-    if item.reason == "floor":
-        return (
-            f"{item.key} is cut by the floor of {floor:g}: its cosine is {item.cosine:.4f}. "
-            "A floor of at most that keeps it."
-        )
-    return f"{item.key} is retrieved by no channel within depth: mend retrieval, not knobs."
-
-
-def _remedy_text(remedy: Remedy) -> str:
-    place = "first" if remedy.position == 1 else f"at {remedy.position}"
-    if remedy.low is None or remedy.high is None or remedy.at is None:
-        return f"{remedy.knob} switched off: an expected row is {place}."
-    who = remedy.item_id or "an expected row"
-    unit = " days" if remedy.knob == "recency_half_life_days" else ""
-    high = "any longer" if math.isinf(remedy.high) else f"{remedy.high:.6g}"
-    text = f"{remedy.knob} from {remedy.low:.6g} to {high}: {who} is {place}"
-    if remedy.other_id:
-        text += f"; it overtakes {remedy.other_id} at {remedy.at:.6g}{unit}"
-    return f"{text}."
 
 
 def _print_evidence(answer: Explanation, markdown: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 import re
 import shlex
 from pathlib import Path
@@ -229,23 +228,22 @@ def _plain(value: Value) -> str:
 
 
 def _print(found: Results, answer: Pick, markdown: bool) -> None:
-    from sweeper.pick import default_constraints
+    from sweeper.wording import (
+        evidence_sentences,
+        headline,
+        origin,
+        premises,
+        shown_answers,
+        validation_sentences,
+    )
 
     chosen = answer.chosen
-    console.emit(_headline(answer))
+    console.emit(headline(answer))
     console.emit(f"  {chosen.settings.text}")
-    console.emit(f"  {_origin(found, chosen)}")
-    if not found.constraints and answer.constraints == default_constraints(found):
-        console.emit(
-            "No constraint is given, so no slice's recall@10 or MRR may fall below today's."
-        )
-    for text in answer.broken:
-        console.emit(f"What runs today does not meet {text}.")
-    shown = [("best feasible", answer.best)]
-    if answer.supported is not None and answer.supported.trial != answer.best.trial:
-        shown.append(("supported", answer.supported))
-    if chosen.trial not in {item.trial for _, item in shown} and not answer.keep:
-        shown.append((answer.policy, chosen))
+    console.emit(f"  {origin(found, chosen)}")
+    for line in premises(found, answer):
+        console.emit(line)
+    shown = shown_answers(answer)
     console.emit()
     console.print_table(
         (
@@ -262,119 +260,12 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
     for name, item in shown:
         console.emit()
         console.emit(f"{name[0].upper()}{name[1:]}: {item.settings.text}")
-        console.emit(f"  {_origin(found, item)}")
-        for line in _sentences(answer, item):
+        console.emit(f"  {origin(found, item)}")
+        for line in evidence_sentences(answer, item):
             console.emit(f"  {line}")
     console.emit()
-    for line in _validation(answer):
+    for line in validation_sentences(answer):
         console.emit(line)
-
-
-def _origin(found: Results, item: Answer) -> str:
-    """Name the trial that settings came from, with its own values where they were moved."""
-    from sweeper.knobs import knob
-
-    own = found.settings[item.trial]
-    moved = [name for name in own.as_dict() if own.get(name) != item.settings.get(name)]
-    if not moved:
-        return f"trial {found.named(item.trial)}"
-    values = ", ".join(f"{name}={knob(name).format(own.get(name))}" for name in moved)
-    return f"from trial {found.named(item.trial)} with {values}; every answer is the same"
-
-
-def _headline(answer: Pick) -> str:
-    if answer.keep:
-        return "Keep what you have:"
-    if answer.policy == "dominant":
-        return "Not worse on these questions:"
-    supported = answer.supported is not None and answer.supported.trial == answer.chosen.trial
-    if supported:
-        return "Deploy (its gain is more than luck over all settings tried):"
-    return "Best feasible (its gain may be luck):"
-
-
-def _sentences(answer: Pick, item: Answer) -> list[str]:
-    first, score = answer.objectives[0].address, item.score
-    lines = [
-        f"{score.better} questions better, {score.worse} worse, {score.equal} equal"
-        + (f", {score.mixed} both ways" if score.mixed else "")
-        + f"; {item.n_differ} of {answer.n_questions} differ in {first}."
-    ]
-    if item.n_differ < answer.fewest_to_differ:
-        lines.append(
-            f"unresolvable: at least {answer.fewest_to_differ} must differ for any test to say yes."
-        )
-    lines.append(f"p = {item.p_value:.4f} (one-sided max-T test over {answer.n_trials} settings).")
-    if item.interval is not None:
-        low, high, method = item.interval.low, item.interval.high, item.interval.method
-        lines.append(f"gain in {first}: 95% from {low:+.4f} to {high:+.4f} ({method}).")
-    if item.ties is None:
-        lines.append(
-            "the engine shows no candidates: nothing is known of ties, plateaus and ageing content."
-        )
-    elif item.ties[0] < item.ties[1]:
-        low, high = item.ties
-        lines.append(f"other orders of tied rows give {first} from {low:.4f} to {high:.4f}.")
-    else:
-        lines.append(f"ties: no order of tied rows changes {first}.")
-    for name, interval in item.plateaus.items():
-        value = item.settings.get(name)
-        text = f"{name}: same figures "
-        if interval.low is None or interval.high is None:
-            text += "at this value alone"
-        else:
-            text += f"from {interval.low:.6g} to {interval.high:.6g}"
-            if not value and not interval.with_point:
-                text += " as here"
-        if name in item.flips:
-            flip = item.flips[name]
-            who = flip.item_id or "an expected row"
-            behind = f" behind {flip.other_id}" if flip.other_id else ""
-            text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
-        lines.append(text + ".")
-    known, horizon = item.known_days, answer.horizon_days
-    if known is None:
-        return lines
-    if item.fails_after_days is None and known >= horizon:
-        lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
-    elif item.fails_after_days is None:
-        lines.append(
-            f"as content ages unchanged, it holds for {known:.1f} days (known to there)"
-            + (f", and on day {horizon:g}." if math.isfinite(horizon) else ".")
-        )
-    elif item.fails_after_days > known:
-        lines.append(
-            f"as content ages unchanged, it holds for {known:.1f} days (known to there), but not "
-            f"on day {horizon:g}: {item.fails}."
-        )
-    else:
-        lines.append(
-            f"as content ages unchanged, it fails after {item.fails_after_days:.1f} days: "
-            f"{item.fails}."
-        )
-    return lines
-
-
-def _validation(answer: Pick) -> list[str]:
-    first = answer.objectives[0].address
-    lines = [f"{answer.n_feasible} of {answer.n_trials} settings meet the constraints."]
-    if answer.validated is None:
-        lines.append("An objective's slice has under 6 questions: cannot be cross-validated.")
-    else:
-        v = answer.validated
-        lines += [
-            f"On questions that did not choose it, the {answer.policy} pick has {first} "
-            f"{v.figure:.4f} (current {v.current:.4f});",
-            f"  {v.n_folds} folds; {v.n_repeats} repeats gave {v.spread[0]:.4f} to "
-            f"{v.spread[1]:.4f}; {v.kept:.0%} of the folds kept what runs today.",
-            f"  Optimism, in sample minus that: {answer.optimism:+.4f}.",
-        ]
-    if answer.policy == "dominant":
-        lines.append(
-            "By luck alone a setting that is worse nowhere turns up in a fifth of sweeps over "
-            "twenty-odd questions, and in most over ten (docs/methods.md)."
-        )
-    return lines
 
 
 def _document(found: Results, answer: Pick) -> dict[str, object]:

@@ -1,0 +1,193 @@
+"""What ``pick`` and ``explain`` found, in sentences: the terminal and the report say the same."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sweeper.explain import Explanation, Missing, Remedy
+from sweeper.knobs import knob
+from sweeper.pick import Answer, Pick, default_constraints
+
+if TYPE_CHECKING:
+    from sweeper.results import Results
+
+__all__ = [
+    "evidence_sentences",
+    "explanation_sentences",
+    "headline",
+    "origin",
+    "premises",
+    "shown_answers",
+    "validation_sentences",
+]
+
+
+def headline(answer: Pick) -> str:
+    """Say in a few words what to do; the settings follow."""
+    if answer.keep:
+        return "Keep what you have:"
+    if answer.policy == "dominant":
+        return "Not worse on these questions:"
+    supported = answer.supported is not None and answer.supported.trial == answer.chosen.trial
+    if supported:
+        return "Deploy (its gain is more than luck over all settings tried):"
+    return "Best feasible (its gain may be luck):"
+
+
+def premises(found: Results, answer: Pick) -> list[str]:
+    """Say which bounds were taken for granted, and which of them today's setting breaks."""
+    lines = []
+    if not found.constraints and answer.constraints == default_constraints(found):
+        lines.append(
+            "No constraint is given, so no slice's recall@10 or MRR may fall below today's."
+        )
+    return lines + [f"What runs today does not meet {text}." for text in answer.broken]
+
+
+def shown_answers(answer: Pick) -> list[tuple[str, Answer]]:
+    """Return the answers that are worth showing, each with what it is."""
+    shown = [("best feasible", answer.best)]
+    if answer.supported is not None and answer.supported.trial != answer.best.trial:
+        shown.append(("supported", answer.supported))
+    if answer.chosen.trial not in {item.trial for _, item in shown} and not answer.keep:
+        shown.append((answer.policy, answer.chosen))
+    return shown
+
+
+def origin(found: Results, item: Answer) -> str:
+    """Name the trial that settings came from, with its own values where they were moved."""
+    own = found.settings[item.trial]
+    moved = [name for name in own.as_dict() if own.get(name) != item.settings.get(name)]
+    if not moved:
+        return f"trial {found.named(item.trial)}"
+    values = ", ".join(f"{name}={knob(name).format(own.get(name))}" for name in moved)
+    return f"from trial {found.named(item.trial)} with {values}; every answer is the same"
+
+
+def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
+    """Say what speaks for one setting and against it: tests, intervals, ties, plateaus, ageing."""
+    first, score = answer.objectives[0].address, item.score
+    lines = [
+        f"{score.better} questions better, {score.worse} worse, {score.equal} equal"
+        + (f", {score.mixed} both ways" if score.mixed else "")
+        + f"; {item.n_differ} of {answer.n_questions} differ in {first}."
+    ]
+    if item.n_differ < answer.fewest_to_differ:
+        lines.append(
+            f"unresolvable: at least {answer.fewest_to_differ} must differ for any test to say yes."
+        )
+    lines.append(f"p = {item.p_value:.4f} (one-sided max-T test over {answer.n_trials} settings).")
+    if item.interval is not None:
+        low, high, method = item.interval.low, item.interval.high, item.interval.method
+        lines.append(f"gain in {first}: 95% from {low:+.4f} to {high:+.4f} ({method}).")
+    if item.ties is None:
+        lines.append(
+            "the engine shows no candidates: nothing is known of ties, plateaus and ageing content."
+        )
+    elif item.ties[0] < item.ties[1]:
+        low, high = item.ties
+        lines.append(f"other orders of tied rows give {first} from {low:.4f} to {high:.4f}.")
+    else:
+        lines.append(f"ties: no order of tied rows changes {first}.")
+    for name, interval in item.plateaus.items():
+        value = item.settings.get(name)
+        text = f"{name}: same figures "
+        if interval.low is None or interval.high is None:
+            text += "at this value alone"
+        else:
+            text += f"from {interval.low:.6g} to {interval.high:.6g}"
+            if not value and not interval.with_point:
+                text += " as here"
+        if name in item.flips:
+            flip = item.flips[name]
+            who = flip.item_id or "an expected row"
+            behind = f" behind {flip.other_id}" if flip.other_id else ""
+            text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
+        lines.append(text + ".")
+    known, horizon = item.known_days, answer.horizon_days
+    if known is None:
+        return lines
+    if item.fails_after_days is None and known >= horizon:
+        lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
+    elif item.fails_after_days is None:
+        lines.append(
+            f"as content ages unchanged, it holds for {known:.1f} days (known to there)"
+            + (f", and on day {horizon:g}." if math.isfinite(horizon) else ".")
+        )
+    elif item.fails_after_days > known:
+        lines.append(
+            f"as content ages unchanged, it holds for {known:.1f} days (known to there), but not "
+            f"on day {horizon:g}: {item.fails}."
+        )
+    else:
+        lines.append(
+            f"as content ages unchanged, it fails after {item.fails_after_days:.1f} days: "
+            f"{item.fails}."
+        )
+    return lines
+
+
+def validation_sentences(answer: Pick) -> list[str]:
+    """Say how the whole pick does on questions that did not choose it."""
+    first = answer.objectives[0].address
+    lines = [f"{answer.n_feasible} of {answer.n_trials} settings meet the constraints."]
+    if answer.validated is None:
+        lines.append("An objective's slice has under 6 questions: cannot be cross-validated.")
+    else:
+        v = answer.validated
+        lines += [
+            f"On questions that did not choose it, the {answer.policy} pick has {first} "
+            f"{v.figure:.4f} (current {v.current:.4f});",
+            f"  {v.n_folds} folds; {v.n_repeats} repeats gave {v.spread[0]:.4f} to "
+            f"{v.spread[1]:.4f}; {v.kept:.0%} of the folds kept what runs today.",
+            f"  Optimism, in sample minus that: {answer.optimism:+.4f}.",
+        ]
+    if answer.policy == "dominant":
+        lines.append(
+            "By luck alone a setting that is worse nowhere turns up in a fifth of sweeps over "
+            "twenty-odd questions, and in most over ten (docs/methods.md)."
+        )
+    return lines
+
+
+def explanation_sentences(answer: Explanation) -> list[str]:
+    """Say where expected rows are that are not returned, and what single knobs would help."""
+    lines = [_missing_sentence(item, answer) for item in answer.missing]
+    lines += [_remedy_sentence(remedy) for remedy in answer.remedies]
+    if answer.query.answerable and answer.first_position != 1 and not answer.remedies:
+        lines.append("No single knob improves this question.")
+    if answer.untried:
+        lines.append(
+            f"Not tried: {', '.join(answer.untried)}, which the safe weight of triples follows. "
+            "Give that weight a number."
+        )
+    return lines
+
+
+def _missing_sentence(item: Missing, answer: Explanation) -> str:
+    floor, budget = answer.settings.min_similarity, answer.budget
+    if item.reason == "position":
+        if budget is not None and budget < answer.settings.limit:
+            name = f"routing.{answer.query.query_class}.budget"
+            return f"{item.key} stands at {item.position}, beyond the budget ({name}) of {budget}."
+        return f"{item.key} stands at {item.position}, beyond the limit."
+    if item.reason == "floor":
+        return (
+            f"{item.key} is cut by the floor of {floor:g}: its cosine is {item.cosine:.4f}. "
+            "A floor of at most that keeps it."
+        )
+    return f"{item.key} is retrieved by no channel within depth: mend retrieval, not knobs."
+
+
+def _remedy_sentence(remedy: Remedy) -> str:
+    place = "first" if remedy.position == 1 else f"at {remedy.position}"
+    if remedy.low is None or remedy.high is None or remedy.at is None:
+        return f"{remedy.knob} switched off: an expected row is {place}."
+    who = remedy.item_id or "an expected row"
+    unit = " days" if remedy.knob == "recency_half_life_days" else ""
+    high = "any longer" if math.isinf(remedy.high) else f"{remedy.high:.6g}"
+    text = f"{remedy.knob} from {remedy.low:.6g} to {high}: {who} is {place}"
+    if remedy.other_id:
+        text += f"; it overtakes {remedy.other_id} at {remedy.at:.6g}{unit}"
+    return f"{text}."
