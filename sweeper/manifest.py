@@ -13,9 +13,10 @@ from typing import Any
 from sweeper.config import Config
 from sweeper.config_space import arm_base
 from sweeper.errors import InputError
+from sweeper.finding import latest_sweep
 from sweeper.opening import OpenSweep, spec_hash
 from sweeper.pools import Pool
-from sweeper.results import Results, latest_sweep
+from sweeper.results import Results
 from sweeper.store import MANIFEST, read_manifest, write_manifest
 
 __all__ = ["changes", "manifest_of", "pool_facts", "show_as", "shown", "started_before", "status"]

@@ -16,10 +16,11 @@ import pytest
 from sweeper import load
 from sweeper.config import load_config
 from sweeper.errors import InputError
+from sweeper.finding import find_sweep
 from sweeper.frames import per_query_table
 from sweeper.metrics import parse_metrics
 from sweeper.pictures import tradeoff_points
-from sweeper.results import Results, find_sweep
+from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from tests.projects import write_project
 

@@ -1,0 +1,339 @@
+"""What a finished sweep left on disk, checked and decoded: frames, settings, candidates.
+
+The frames' columns are documented in ``docs/data-model.md``. They are written once per sweep, when
+its trials are finished (``frames``); reading never disturbs a running sweep. What they say is
+worked out in ``results``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sweeper.constraints import Constraint, Objective, parse_constraint
+from sweeper.errors import InputError, did_you_mean
+from sweeper.formats import read_golden
+from sweeper.frames import per_query_table
+from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.kept import Kept
+from sweeper.knobs import CAPTURE_PREFIX, Value, knob
+from sweeper.metrics import Metric, parse_metrics
+from sweeper.pools import Pool
+from sweeper.recommend import Scores, scores_of
+from sweeper.replay import Replay
+from sweeper.runs import Judgments, Positions
+from sweeper.settings import Settings
+from sweeper.store import read_manifest, usage_file
+
+__all__ = ["StoredSweep"]
+
+
+class StoredSweep:
+    """The files of a finished sweep.
+
+    Parameters
+    ----------
+    folder
+        ``results/<name>/<id>``.
+
+    Raises
+    ------
+    InputError
+        If the sweep has not finished or a table cannot be read.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.manifest: Mapping[str, Any] = read_manifest(self.folder)
+        if self.manifest.get("status") not in {"complete", "incomplete"}:
+            raise InputError(
+                f"{self.folder}: this sweep has not finished. Run the same command again to "
+                "complete it."
+            )
+
+    @property
+    def address(self) -> str:
+        """``name/id``, as commands take it."""
+        return f"{self.manifest['name']}/{self.manifest['id']}"
+
+    @property
+    def n_failed(self) -> int:
+        """How many trials have no figures; the command that ran the sweep tries them again."""
+        return int((self.trials["status"] == "failed").sum())
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row per trial, ordered by ``number``."""
+        return self._table("trials")
+
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """One row per trial, slice and metric."""
+        return self._table("figures")
+
+    @cached_property
+    def golden(self) -> GoldenSet:
+        """The golden set as it was when the sweep ran."""
+        self._stored("golden.jsonl")
+        path = self.folder / "golden.jsonl"
+        try:
+            return read_golden(path)
+        except InputError as error:
+            reason = str(error.problems[0].message).split(". ")[0].rstrip(".")
+            raise InputError(f"{path} cannot be read ({reason}). Run the sweep again.") from error
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        return parse_metrics(self.manifest["metrics"])
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        return tuple(Objective(a, d) for a, d in self.manifest["objectives"].items())
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        return tuple(parse_constraint(text) for text in self.manifest["constraints"])
+
+    @cached_property
+    def settings(self) -> tuple[Settings, ...]:
+        """The settings of each trial, ordered by ``number``."""
+        return self._settings(self.trials)
+
+    @cached_property
+    def current_settings(self) -> Settings:
+        """The settings that run today."""
+        [settings] = self._settings(self.trials[self.trials["is_current"]])
+        return settings
+
+    def _settings(self, trials: pd.DataFrame) -> tuple[Settings, ...]:
+        names = [name for name in trials.columns if name.startswith("param_")]
+        columns = [trials[name].tolist() for name in names]
+        base = Settings()
+        return tuple(
+            base.with_values(
+                {
+                    name.removeprefix("param_"): _value(name.removeprefix("param_"), value)
+                    for name, value in zip(names, row, strict=True)
+                    if not (name.startswith(_MAY_BE_UNSET) and _is_missing(value))
+                }
+            )
+            for row in zip(*columns, strict=True)
+        )
+
+    @property
+    def current(self) -> str:
+        """Trial id of the settings that run today."""
+        return str(self.trials.loc[self.trials["is_current"], "trial_id"].iloc[0])
+
+    def trial(self, name: str | int) -> int:
+        """Return a trial's number from its number, ``#number``, id, arm, ``current`` or ``today``.
+
+        Raises
+        ------
+        InputError
+            If there is no such trial.
+        """
+        text = str(name).rpartition("#")[2]
+        if text in {"current", "today"}:
+            text = self.current
+        arms = list(dict.fromkeys(self.trials["arm"].dropna()))
+        if text in arms:
+            return int(self.trials.index[self.trials["arm"] == text][0])
+        if text in set(self.trials["trial_id"]):
+            return int(self.trials.index[self.trials["trial_id"] == text][0])
+        if text.isdecimal() and int(text) < len(self.trials):
+            return int(text)
+        known = f"Give a number from 0 to {len(self.trials) - 1}, a trial id, "
+        known += "current, or an arm." if arms else "or current."
+        hint = f" {did_you_mean(text, arms)}" if arms else ""
+        raise InputError(f"{self.address} has no trial {str(name)!r}. {known}{hint}")
+
+    def named(self, trial: int) -> str:
+        """Return how people tell a trial: ``#7``, or ``#7 (budgets)`` where it is an arm."""
+        arm = self.trials["arm"].iloc[trial]
+        return f"#{trial} ({arm})" if isinstance(arm, str) else f"#{trial}"
+
+    def wide(self, addresses: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return one row per trial and one column per figure address, indexed by trial number.
+
+        Parameters
+        ----------
+        addresses
+            Figures such as ``entity.recall@10``; all of them unless given.
+
+        Raises
+        ------
+        InputError
+            If a figure is unknown.
+        """
+        table = self._pivot
+        if addresses is None:
+            return table.copy()
+        wanted = list(dict.fromkeys(addresses))
+        for address in wanted:
+            if address not in table.columns:
+                raise InputError(
+                    f'this sweep has no figure "{address}". {did_you_mean(address, table.columns)}'
+                )
+        return table.loc[:, wanted].copy()
+
+    @cached_property
+    def _pivot(self) -> pd.DataFrame:
+        groups, metrics = (self.figures[name].tolist() for name in ("slice", "metric"))
+        addresses = list(dict.fromkeys(zip(groups, metrics, strict=True)))
+        # Rows stand by trial, then slice and metric, so a reshape is the pivot.
+        values = self.figures["value"].to_numpy().reshape(-1, len(addresses))
+        columns = pd.Index([f"{group}.{metric}" for group, metric in addresses])
+        return pd.DataFrame(values, columns=columns, index=self.trials["number"])
+
+    def per_query(self, trial: str | int = "current") -> pd.DataFrame:
+        """Return one row per query for one trial.
+
+        Trials that the sweep chose to keep are read; any other is replayed from the pool.
+
+        Columns: ``trial_id``, ``query_id``, ``slice``, ``query``, ``first_position`` (0 is absent),
+        ``positions`` (the first position of each expected key), ``returned``, one per metric (NaN
+        where it is undefined).
+        """
+        number = self.trial(trial)
+        trial_id = self.trials["trial_id"].iloc[number]
+        kept = self._table("per_query")
+        if (kept["trial_id"] == trial_id).any():
+            table: pd.DataFrame = kept[kept["trial_id"] == trial_id].reset_index(drop=True)
+        else:
+            positions = self.positions([number])
+            table = per_query_table(self.golden, positions, [trial_id], self.metrics)
+        texts = pd.Series([query.text for query in self.golden.queries], dtype="str")
+        table.insert(3, "query", texts)
+        return table
+
+    def scores(self, trials: Sequence[int] | None = None) -> Scores:
+        """Return each question's value of every metric, for some trials or all."""
+        numbers = list(range(len(self.trials))) if trials is None else list(trials)
+        if self.replayable:
+            found = scores_of(self.replay, [self.settings[n] for n in numbers], self.metrics)
+            failed = (self.trials["status"] == "failed").to_numpy()[numbers]
+            return found.without(failed) if failed.any() else found
+        judgments = Judgments(self.golden)
+        kept = self._table("per_query").set_index("trial_id")
+        ids = self.trials["trial_id"]
+        values = {
+            str(metric): np.full((len(numbers), len(self.golden)), np.nan)
+            for metric in self.metrics
+        }
+        for row, number in enumerate(numbers):
+            if ids.iloc[number] in kept.index:
+                for name, table in values.items():
+                    table[row] = kept.loc[ids.iloc[number], name]
+        return Scores(values, judgments.slices, judgments.slice_of)
+
+    def positions(self, trials: Sequence[int]) -> Positions:
+        """Replay some trials from the pool; all of one origin (what they rank, and how deep)."""
+        return self.replay.positions([self.settings[number] for number in trials])
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What the sweep captured, and what its engine answered."""
+        return Kept(self.folder, self.manifest, self.golden)
+
+    @property
+    def replayable(self) -> bool:
+        """Whether all candidates were captured, so that settings beyond the trials can be shown."""
+        return self.kept.replayable
+
+    @property
+    def replay(self) -> Replay:
+        """What was captured, ready to rank under any settings.
+
+        Raises
+        ------
+        InputError
+            If the engine shows too few candidates, or they are gone.
+        """
+        return self.kept.replay
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The candidates that the current setting ranks."""
+        return self.replay.of(self.current_settings).pool
+
+    def returned(self, trial: int, query_id: QueryId) -> list[Key]:
+        """Return the key at every raw position of one trial's answer to one question, best first.
+
+        Raises
+        ------
+        InputError
+            If the engine was asked and gave no answer, or the candidates are gone.
+        """
+        return self.kept.returned(self.settings[trial], query_id)
+
+    @cached_property
+    def varied_knobs(self) -> tuple[str, ...]:
+        """Return the knobs that take more than one value in this sweep."""
+        names = dict.fromkeys(name for item in self.settings for name in item.as_dict())
+        return tuple(n for n in names if len({item.given(n) for item in self.settings}) > 1)
+
+    def check_tables(self) -> None:
+        """Read every table once, and every usage log.
+
+        Raises
+        ------
+        InputError
+            If one is missing, damaged, or does not belong to the others.
+        """
+        n_figures = len(self.golden.slices) + 1
+        expected = len(self.trials) * n_figures * len(self.metrics)
+        if len(self.trials) != self.manifest["n_trials"] or len(self.figures) != expected:
+            raise InputError(f"{self.folder}: its tables do not fit together. Run the sweep again.")
+        self._table("per_query")
+        for name in self.manifest.get("usage", {}).get("logs", ()):
+            self._stored(usage_file(name))
+
+    def _table(self, name: str) -> pd.DataFrame:
+        content = self._stored(f"{name}.parquet")
+        try:
+            return pd.read_parquet(io.BytesIO(content))
+        except (OSError, ValueError) as error:
+            path = self.folder / f"{name}.parquet"
+            raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+
+    def _stored(self, name: str) -> bytes:
+        """Return a file's content if it is what the sweep wrote; an older manifest cannot tell."""
+        path = self.folder / name
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise InputError(f"{path} is missing. Run the sweep again.") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+        files = self.manifest.get("files")
+        wanted = files.get(name) if isinstance(files, dict) else None
+        if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+            raise InputError(
+                f"{path} is damaged (it is not what the sweep wrote). Run the same `sweep run` "
+                "again to mend it."
+            )
+        return content
+
+
+_MAY_BE_UNSET = ("param_routing.", "param_prior.")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or bool(pd.isna(value))
+
+
+def _value(name: str, value: Any) -> Value:
+    own = knob(name)
+    if _is_missing(value):
+        return "all" if own.words else None
+    if isinstance(value, str):
+        return value if name.startswith(CAPTURE_PREFIX) else own.parse(value)
+    return int(value) if own.integer or (own.free and value == int(value)) else float(value)
