@@ -1,4 +1,7 @@
-"""What ``pick`` and ``explain`` found, in sentences: the terminal and the report say the same."""
+"""What ``pick`` and ``explain`` found, as people read it.
+
+The terminal, notebooks and the report say the same.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import TYPE_CHECKING
 from sweeper.explain import Explanation, Missing, Remedy
 from sweeper.knobs import knob
 from sweeper.pick import Answer, Pick, default_constraints
+from sweeper.result_tables import Table
+from sweeper.tables import Column, decimals
 
 if TYPE_CHECKING:
     from sweeper.results import Results
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "evidence_sentences",
     "explanation_sentences",
+    "explanation_table",
     "headline",
     "origin",
     "premises",
@@ -163,6 +169,40 @@ def explanation_sentences(answer: Explanation) -> list[str]:
             "Give that weight a number."
         )
     return lines
+
+
+def explanation_table(answer: Explanation) -> Table:
+    """Return what is returned, best first: rank and value per channel, age, factors, score."""
+    channels = tuple(answer.weights)
+    boosted = answer.settings.prior is not None or any(row.prior != 1 for row in answer.rows)
+    columns = (
+        Column("", "right", key="position"),
+        Column("row", key="item_id"),
+        *(Column(name, key=f"{name}_rank") for name in channels),
+        Column("age", "right", _days, key="age_days"),
+        Column("factor", "right"),
+        *([Column("prior", "right")] if boosted else []),
+        Column("score", "right", decimals(6)),
+    )
+    rows = []
+    for row in answer.rows:
+        cells = [
+            f"#{row.ranks[name]} ({row.values[name]:.3f})" if name in row.ranks else "-"
+            for name in channels
+        ]
+        mark = "*" if row.key in answer.query.expected else ""
+        age = row.age_days if row.store == "memory" else None
+        factors = (row.factor, row.prior) if boosted else (row.factor,)
+        rows.append((f"{mark}{row.position}", row.item_id, *cells, age, *factors, row.score))
+    legend = "* expected. Per channel: rank and the channel's own value."
+    legend += " factor and prior multiply the score." if boosted else ""
+    return Table(answer.settings.text, columns, tuple(rows), (legend,))
+
+
+def _days(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "unknown" if value != value else f"{value:.1f} d"
 
 
 def _missing_sentence(item: Missing, answer: Explanation) -> str:

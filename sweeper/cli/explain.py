@@ -40,7 +40,7 @@ def explain(
     For example: sweep explain recency fresh-05
     """
     from sweeper.explain import explain as explain_query
-    from sweeper.wording import explanation_sentences
+    from sweeper.wording import explanation_sentences, explanation_table
 
     found = opened(sweep, results)
     base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
@@ -60,7 +60,10 @@ def explain(
     for line in _class_lines(answer):
         console.emit(line)
     console.emit()
-    _print_rows(answer, markdown)
+    table = explanation_table(answer)
+    console.print_table(table.columns, table.rows, markdown=markdown)
+    for note in table.notes:
+        console.emit(note)
     for line in explanation_sentences(answer):
         console.emit(line)
     _print_evidence(answer, markdown)
@@ -88,39 +91,6 @@ def _class_lines(answer: Explanation) -> Iterator[str]:
     if route is not None:
         budget = "none" if answer.budget is None else f"{answer.budget}"
         yield f"budget: {budget} (limit {answer.settings.limit})"
-
-
-def _print_rows(answer: Explanation, markdown: bool) -> None:
-    channels = tuple(answer.weights)
-    boosted = answer.settings.prior is not None or any(row.prior != 1 for row in answer.rows)
-    columns = [
-        console.Column("", "right", key="position"),
-        console.Column("row", key="item_id"),
-        *(console.Column(name, key=f"{name}_rank") for name in channels),
-        console.Column("age", "right", _days, key="age_days"),
-        console.Column("factor", "right"),
-        *([console.Column("prior", "right")] if boosted else []),
-        console.Column("score", "right", console.decimals(6)),
-    ]
-    rows = []
-    for row in answer.rows:
-        cells = [
-            f"#{row.ranks[name]} ({row.values[name]:.3f})" if name in row.ranks else "-"
-            for name in channels
-        ]
-        mark = "*" if row.key in answer.query.expected else ""
-        age = row.age_days if row.store == "memory" else None
-        factors = (row.factor, row.prior) if boosted else (row.factor,)
-        rows.append((f"{mark}{row.position}", row.item_id, *cells, age, *factors, row.score))
-    console.print_table(columns, rows, markdown=markdown)
-    legend = "* expected. Per channel: rank and the channel's own value."
-    console.emit(legend + (" factor and prior multiply the score." if boosted else ""))
-
-
-def _days(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "unknown" if value != value else f"{value:.1f} d"
 
 
 def _print_evidence(answer: Explanation, markdown: bool) -> None:
