@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from sweeper.compare import Difference, compare_values
 from sweeper.errors import InputError
 from sweeper.golden import OVERALL, Key
 from sweeper.pools import FloatArray
-from sweeper.results import Results
+
+if TYPE_CHECKING:
+    from sweeper.results import Results
 
 __all__ = ["Comparison", "Moved", "Side", "compare_trials", "compare_with_baseline"]
 

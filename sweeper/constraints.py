@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sweeper.metrics import Metric, parse_metric
 
-__all__ = ["Constraint", "Objective", "parse_constraint", "split_address"]
+__all__ = ["Constraint", "Objective", "parse_constraint", "parse_objectives", "split_address"]
 
 Direction = Literal["maximize", "minimize"]
 
@@ -30,6 +30,38 @@ class Objective:
         if math.isnan(figure):
             return -math.inf
         return figure if self.direction == "maximize" else -figure
+
+
+def parse_objectives(given: str | Iterable[str] | Mapping[str, str]) -> tuple[Objective, ...]:
+    """Read objectives.
+
+    Parameters
+    ----------
+    given
+        Figure to ``maximize`` or ``minimize``, as in a config; or figures to maximise.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or a direction is another word.
+
+    Examples
+    --------
+    >>> parse_objectives("freshness.mrr")
+    (Objective(address='freshness.mrr', direction='maximize'),)
+    """
+    if isinstance(given, str):
+        given = [given]
+    pairs = given if isinstance(given, Mapping) else dict.fromkeys(given, "maximize")
+    found = []
+    for address, word in pairs.items():
+        if word not in ("maximize", "minimize"):
+            raise ValueError(f'{address}: an objective is maximize or minimize, not "{word}".')
+        direction: Direction = "maximize" if word == "maximize" else "minimize"
+        found.append(Objective(address, direction))
+    if not found:
+        raise ValueError("there is no objective. Write slice.metric, e.g. overall.mrr.")
+    return tuple(found)
 
 
 def split_address(address: str) -> tuple[str, Metric]:

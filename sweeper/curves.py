@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,18 @@ from sweeper.knobs import KNOBS, Knob, Value, knob
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
 from sweeper.result_tables import Table, figure_label
-from sweeper.results import Results
 from sweeper.settings import Settings
 from sweeper.stats import bootstrap_curve
 from sweeper.tables import Column
+
+if TYPE_CHECKING:
+    from sweeper.results import Results
 
 __all__ = [
     "cells_frame",
     "curve_of",
     "margin_sentences",
+    "others_text",
     "plateau_table",
     "steps_table",
 ]
@@ -135,7 +139,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
         start = cell
     name = curve.knob.label or curve.knob.name
     return Table(
-        f"Every step along {name}, with {_others(curve)}",
+        f"Every step along {name}, with {others_text(curve)}",
         (
             Column(curve.knob.name),
             Column("low", "right"),
@@ -201,7 +205,8 @@ def _apart(curve: Curve) -> Value:
     return curve.points[0][0]
 
 
-def _others(curve: Curve) -> str:
+def others_text(curve: Curve) -> str:
+    """Say what the other knobs are along a curve."""
     names = ("rrf_k", "min_similarity", "recency_half_life_days")
     return ", ".join(
         f"{name} = {KNOBS[name].format(curve.settings.get(name))}"

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeper.compare import Tally
-from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
+from sweeper.constraints import Constraint, Objective, split_address
 from sweeper.errors import InfeasibleError, InputError
 from sweeper.exact import exact_curve
 from sweeper.expiry import expiry_of
 from sweeper.golden import OVERALL
 from sweeper.intervals import Interval95, mean_interval
-from sweeper.margins import Flip, Interval, Margins, margins_of
+from sweeper.margins import Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
+from sweeper.picked import Answer, Pick
 from sweeper.pools import FloatArray
 from sweeper.recommend import (
     Choice,
-    CrossValidated,
     Policy,
     Scores,
     choose,
@@ -29,11 +29,13 @@ from sweeper.recommend import (
 )
 from sweeper.replay import Replay
 from sweeper.result_tables import tallies
-from sweeper.results import Results
 from sweeper.settings import Settings
 from sweeper.ties import tie_bounds
 
-__all__ = ["Answer", "Pick", "default_constraints", "pick"]
+if TYPE_CHECKING:
+    from sweeper.results import Results
+
+__all__ = ["Answer", "Pick", "pick"]
 
 _SEED = 19_930_101
 _HALF_LIFE = "recency_half_life_days"
@@ -45,122 +47,6 @@ _EQUALS_EXAMINED = 200
 
 _LEVEL = 0.05
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """One setting and what speaks for it.
-
-    Attributes
-    ----------
-    trial
-        Number of the trial.
-    settings
-        The trial's settings with each continuous knob moved to the middle of its plateau; every
-        question's every value is the trial's.
-    figures
-        Figure address to (current, this) for objectives and constraints.
-    ties
-        The first objective's lowest and highest value under other orders of tied rows; ``None``
-        where the engine shows no candidates, and then nothing is known of plateaus, flips and
-        ageing either.
-    interval
-        Of the first objective's gain over the current setting; ``None`` for a metric that is no
-        share.
-    p_value
-        Max-T test of the first objective over all trials.
-    score
-        Questions answered better and worse than today.
-    n_differ
-        Questions of the first objective's slice whose value differs from today's.
-    plateaus
-        Knob to where no figure of any slice changes, the others fixed.
-    flips
-        Knob to its nearest harmful change.
-    fails_after_days, fails
-        When, as content ages unchanged, a constraint that holds today or the gain is first lost
-        within the horizon, and which; ``None`` if it holds.
-    known_days
-        Days up to which every day is known; between them and the horizon scores underflow, and only
-        the horizon itself was replayed. ``None`` without candidates.
-    """
-
-    trial: int
-    settings: Settings
-    figures: Mapping[str, tuple[float, float]]
-    ties: tuple[float, float] | None
-    interval: Interval95 | None
-    p_value: float
-    score: Tally
-    n_differ: int
-    plateaus: Mapping[str, Interval]
-    flips: Mapping[str, Flip]
-    fails_after_days: float | None
-    fails: str | None
-    known_days: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pick:
-    """A recommendation.
-
-    Attributes
-    ----------
-    policy
-        Which of the answers is the recommendation.
-    chosen
-        The recommendation; the current setting where nothing else is justified.
-    best
-        The best feasible setting, whether or not its gain is distinguishable from luck.
-    supported
-        The best feasible setting whose gain is; ``None`` if there is none.
-    keep
-        Whether the recommendation is what runs today.
-    broken
-        Constraints that the current setting does not meet.
-    fewest_to_differ
-        Questions that must differ before any result can be significant.
-    validated
-        The whole pick on questions that did not choose it; ``None`` where that is impossible.
-    n_questions
-        Questions of the first objective.
-    n_trials, n_feasible
-    horizon_days
-    """
-
-    policy: Policy
-    objectives: tuple[Objective, ...]
-    constraints: tuple[Constraint, ...]
-    chosen: Answer
-    best: Answer
-    supported: Answer | None
-    keep: bool
-    broken: tuple[str, ...]
-    fewest_to_differ: int
-    validated: CrossValidated | None
-    n_questions: int
-    n_trials: int
-    n_feasible: int
-    horizon_days: float
-
-    @property
-    def optimism(self) -> float | None:
-        """By how much the recommendation looks better in sample than cross-validated."""
-        if self.validated is None:
-            return None
-        first = self.objectives[0]
-        return first.gain(self.chosen.figures[first.address][1]) - first.gain(self.validated.figure)
-
-
-def default_constraints(results: Results) -> tuple[Constraint, ...]:
-    """No slice's recall@10 or MRR below the current setting's, as far as they are recorded."""
-    figures = results.figures[results.figures["trial_id"] == results.current]
-    known = figures[figures["value"].notna() & (figures["slice"] != OVERALL)]
-    return tuple(
-        parse_constraint(f"{group}.{metric} >= current")
-        for group, metric in zip(known["slice"], known["metric"], strict=True)
-        if metric in ("recall@10", "mrr")
-    )
 
 
 def pick(
@@ -181,7 +67,8 @@ def pick(
     objectives
         The first decides, the next break ties; the sweep's own unless given.
     constraints
-        Bounds; the sweep's own unless given, and :func:`default_constraints` where it has none.
+        Bounds; the sweep's own unless given, and ``results.default_constraints`` where it
+        has none.
     policy
         ``supported``: the best feasible setting whose gain in the first objective is more than luck
         over all trials, else today's. ``best``: the best feasible setting. ``dominant``: the best
@@ -201,7 +88,7 @@ def pick(
     wanted = tuple(objectives or results.objectives)
     bounds = tuple(results.constraints if constraints is None else constraints)
     if constraints is None and not bounds:
-        bounds = default_constraints(results)
+        bounds = results.default_constraints
     current = results.trial("current")
     settings = results.settings
     if results.trials["status"].iloc[current] == "failed":

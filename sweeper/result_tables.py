@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sweeper.compare import Tally, tally_values
 from sweeper.golden import OVERALL
 from sweeper.knobs import PRIOR_KNOBS, UNSET, knob
-from sweeper.results import Results
 from sweeper.tables import Column, markdown_table, signed
 
 if TYPE_CHECKING:
-    pass
+    from sweeper.results import Results
 
 __all__ = [
     "Table",

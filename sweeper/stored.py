@@ -21,7 +21,7 @@ from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.errors import InputError, did_you_mean
 from sweeper.formats import read_golden
 from sweeper.frames import per_query_table
-from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.golden import OVERALL, GoldenSet, Key, QueryId
 from sweeper.kept import Kept
 from sweeper.knobs import CAPTURE_PREFIX, Value, knob
 from sweeper.metrics import Metric, parse_metrics
@@ -100,6 +100,20 @@ class StoredSweep:
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         return tuple(parse_constraint(text) for text in self.manifest["constraints"])
+
+    @cached_property
+    def default_constraints(self) -> tuple[Constraint, ...]:
+        """No slice's recall@10 or MRR below the current setting's, as far as they are recorded.
+
+        They bound a pick where the config has no constraints.
+        """
+        figures = self.figures[self.figures["trial_id"] == self.current]
+        known = figures[figures["value"].notna() & (figures["slice"] != OVERALL)]
+        return tuple(
+            parse_constraint(f"{group}.{metric} >= current")
+            for group, metric in zip(known["slice"], known["metric"], strict=True)
+            if metric in ("recall@10", "mrr")
+        )
 
     @cached_property
     def settings(self) -> tuple[Settings, ...]:

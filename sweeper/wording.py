@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sweeper.explain import Explanation, Missing, Remedy
 from sweeper.knobs import knob
-from sweeper.pick import Answer, Pick, default_constraints
 from sweeper.result_tables import Table
 from sweeper.tables import Column, decimals
 
 if TYPE_CHECKING:
+    from sweeper.explain import Explanation, Missing, Remedy
+    from sweeper.picked import Answer, Pick
     from sweeper.results import Results
 
 __all__ = [
@@ -44,7 +44,7 @@ def headline(answer: Pick) -> str:
 def premises(found: Results, answer: Pick) -> list[str]:
     """Say which bounds were taken for granted, and which of them today's setting breaks."""
     lines = []
-    if not found.constraints and answer.constraints == default_constraints(found):
+    if not found.constraints and answer.constraints == found.default_constraints:
         lines.append(
             "No constraint is given, so no slice's recall@10 or MRR may fall below today's."
         )

@@ -15,7 +15,7 @@ from sweeper.config import load_config
 from sweeper.constraints import Objective, parse_constraint
 from sweeper.errors import InfeasibleError, InputError
 from sweeper.expiry import Expiry, expiry_of
-from sweeper.pick import Answer, default_constraints, pick
+from sweeper.pick import Answer, pick
 from sweeper.recommend import scores_of
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
@@ -120,7 +120,7 @@ def test_todays_setting_is_kept_though_it_breaks_a_bound_and_that_is_told(sweep:
 
 
 def test_without_constraints_no_slices_recall_or_mrr_may_fall(bundled: Results) -> None:
-    texts = [item.text for item in default_constraints(bundled)]
+    texts = [item.text for item in bundled.default_constraints]
     assert texts == [
         f"{group}.{metric} >= current"
         for group in ("exact_token", "exact_name", "entity", "semantic", "freshness")

@@ -1,0 +1,71 @@
+"""Settings that somebody names: a trial's, with some knobs changed, if the sweep can show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sweeper.audit import refuse_idle
+from sweeper.errors import InputError
+from sweeper.knobs import Value, knob, knob_name
+from sweeper.settings import Settings
+
+if TYPE_CHECKING:
+    from sweeper.results import Results
+
+__all__ = ["varied"]
+
+
+def varied(
+    results: Results, trial: str | int, changes: Settings | Mapping[str, Value] | None = None
+) -> Settings:
+    """Return a trial's settings with some knobs changed.
+
+    Parameters
+    ----------
+    results
+        A finished sweep.
+    trial
+        Number, ``#number``, id, arm, or ``current``.
+    changes
+        Knob to value; a value may be a text such as ``off`` or ``none``. Whole settings take the
+        place of the trial's.
+
+    Raises
+    ------
+    InputError
+        If there is no such trial or knob, a value is outside its knob's domain, or the sweep did
+        not capture what the settings rank.
+    """
+    base = results.settings[results.trial(trial)]
+    if not changes:
+        return base
+    if isinstance(changes, Settings):
+        settings = changes
+    else:
+        settings = base.with_values(dict(_parsed(name, value) for name, value in changes.items()))
+    replay = results.replay
+    try:
+        pool = replay.of(settings).pool
+    except ValueError as error:
+        raise InputError(
+            f"settings: {error} in {results.address}. Add the value to the space and run the sweep."
+        ) from error
+    usage = pool.usefulness is not None
+    refuse_idle(settings, results.golden, pool.channels, has_usage=usage)
+    if settings.effective_depth > pool.depth:
+        raise InputError(
+            f"settings: a depth of {settings.effective_depth} is more than the {pool.depth} rows "
+            f"that {results.address} captured. Add it to the space and run the sweep."
+        )
+    return settings
+
+
+def _parsed(name: str, value: Value) -> tuple[str, Value]:
+    try:
+        own = knob(knob_name(name))
+        return own.name, own.parse(value)
+    except KeyError as error:
+        raise InputError(f"settings: {error.args[0]}") from error
+    except ValueError as error:
+        raise InputError(f"settings: {name}: {error}") from error
