@@ -94,11 +94,7 @@ docs: setup ## rewrite the generated pages under docs/
 	$(BIN)/python -m tests.generated_docs
 
 dist-check: setup ## build wheel and sdist, install the wheel into a clean environment, run it
-	rm -rf dist && $(BIN)/python -m hatchling build
-	rm -rf build/check && $(PYTHON) -m venv build/check
-	build/check/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/core.txt
-	build/check/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
-	cd build && check/bin/sweep init demo --force && cd demo && ../check/bin/sweep run configs/recency.yaml
+	$(BIN)/python -m tests.dist_check
 
 clean: ## remove environments and caches, but no results
 	rm -rf $(VENV) .venv-models .venv-benchmarks .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
