@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from sweeper.errors import InputError, did_you_mean
 from sweeper.exact import Curve, exact_curve
-from sweeper.knobs import KNOBS, Knob, Value, knob
+from sweeper.knobs import KNOBS, Knob, Value, knob, knob_name
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
 from sweeper.result_tables import Table, figure_label
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sweeper.results import Results
 
 __all__ = [
+    "asked_curve",
     "cells_frame",
     "curve_of",
     "margin_sentences",
@@ -52,6 +54,27 @@ def curve_of(results: Results, name: str, settings: Settings | None = None) -> C
     largest = max(item.rrf_k for item in (base, *results.settings))
     highest = min(max(1000, 2 * largest), _HIGHEST_K)
     return exact_curve(results.replay, base, name, results.metrics, highest_k=highest)
+
+
+def asked_curve(results: Results, name: str, settings: Settings) -> Curve:
+    """Return :func:`curve_of` a knob that somebody named.
+
+    Raises
+    ------
+    InputError
+        If the knob has no exact curve, or none under these settings.
+    """
+    known = ["rrf_k", "min_similarity", "recency_half_life_days"]
+    weights = [f"weights.{channel}" for channel in results.replay.of(settings).pool.channels]
+    classes = dict.fromkeys(query.query_class for query in results.golden.queries if query.route)
+    known += [*weights, *(f"routing.{of}.{weight}" for of in classes for weight in weights)]
+    name = knob_name(name)
+    if name not in known:
+        raise InputError(f'"{name}" has no exact curve. {did_you_mean(name, known)}')
+    try:
+        return curve_of(results, name, settings)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}.") from error
 
 
 def cells_frame(

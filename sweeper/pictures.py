@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sweeper.curves import cells_frame
 from sweeper.errors import InputError, did_you_mean
 from sweeper.knobs import knob
-from sweeper.plots import plot_heatmap, plot_knob_curve, plot_tradeoff
+from sweeper.plots import plot_heatmap, plot_knob_curve, plot_staircase, plot_tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
+    from sweeper.exact import Curve
     from sweeper.results import Results
 
-__all__ = ["draw_heatmap", "draw_knob_curve", "draw_tradeoff", "tradeoff_points"]
+__all__ = [
+    "draw_heatmap",
+    "draw_knob_curve",
+    "draw_staircase",
+    "draw_tradeoff",
+    "tradeoff_points",
+]
 
 
 def draw_tradeoff(results: Results, x: str, y: str, *, ax: Axes | None = None) -> Axes:
@@ -67,6 +75,71 @@ def draw_knob_curve(
     )
     current = results.settings[results.trial("current")].on_axis(name)
     return plot_knob_curve(curve, knob=knob(name), metric=metric, current=current, ax=ax)
+
+
+def draw_staircase(
+    results: Results,
+    curve: Curve,
+    metric: str,
+    *,
+    sampled: bool = False,
+    intervals: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one metric of an exact curve, every step of every slice.
+
+    Parameters
+    ----------
+    results
+        The sweep that the curve was computed from.
+    curve
+        From :func:`sweeper.curves.curve_of`.
+    metric
+        One of the curve's metrics.
+    sampled
+        Whether to draw what the trials along the curve saw, too.
+    intervals
+        Whether to draw the 95% band of each slice's mean.
+    ax
+        Where to draw; a fresh figure by default.
+
+    Raises
+    ------
+    InputError
+        If the sweep did not record the metric.
+    """
+    texts = [str(item) for item in curve.metrics]
+    if metric not in texts:
+        raise InputError(f'this sweep has no metric "{metric}". {did_you_mean(metric, texts)}')
+    return plot_staircase(
+        cells_frame(curve, results.replay, metric, intervals=intervals),
+        knob=curve.knob,
+        metric=metric,
+        current=curve.settings.on_axis(curve.knob.name),
+        sampled=_sampled(results, curve, metric) if sampled else None,
+        ax=ax,
+    )
+
+
+def _sampled(results: Results, curve: Curve, metric: str) -> pd.DataFrame:
+    """Return the points of the trials that differ from a curve's settings in its knob alone."""
+    name = curve.knob.name
+    base = curve.settings.get(name)
+    value = {
+        item.trial_id: item.on_axis(name)
+        for item in results.settings
+        if item.with_values({name: base}) == curve.settings
+    }
+    figures = results.figures
+    own = figures[figures["trial_id"].isin(value) & (figures["metric"] == metric)]
+    points = pd.DataFrame(
+        {
+            "value": own["trial_id"].map(value).astype("float64"),
+            "slice": own["slice"],
+            "figure": own["value"],
+        }
+    )
+    return points[points["figure"].notna()].sort_values(["slice", "value"], ignore_index=True)
 
 
 def draw_heatmap(

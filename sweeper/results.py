@@ -6,24 +6,35 @@ Files are read in ``stored``. Each question has a module of its own (``pick``, `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 
-from sweeper.constraints import Objective
-from sweeper.errors import InputError
+from sweeper.constraints import Constraint, Objective, parse_constraint, parse_objectives
+from sweeper.errors import InputError, did_you_mean
 from sweeper.finding import find_sweep
-from sweeper.knobs import knob
-from sweeper.recommend import distances, pareto_front
+from sweeper.golden import QueryId
+from sweeper.knobs import Value, knob
+from sweeper.recommend import Policy, distances, pareto_front
+from sweeper.settings import Settings
 from sweeper.stored import StoredSweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
+    from sweeper.comparison import Comparison
+    from sweeper.exact import Curve
+    from sweeper.explain import Explanation
+    from sweeper.margins import Margins
+    from sweeper.picked import Pick
+
 __all__ = ["Results", "load"]
+
+Objectives: TypeAlias = str | Iterable[str] | Mapping[str, str]
+Changes: TypeAlias = Settings | Mapping[str, Value]
 
 
 def load(sweep: str | Path, *, root: str | Path = "results") -> Results:
@@ -62,7 +73,7 @@ class Results(StoredSweep):
     def __repr__(self) -> str:
         return f"<Results {self.address}: {len(self.trials)} trials, {len(self.golden)} queries>"
 
-    def pareto(self, objectives: Mapping[str, str] | None = None) -> pd.DataFrame:
+    def pareto(self, objectives: Objectives | None = None) -> pd.DataFrame:
         """Return the trials that no other beats in every objective, best first objective first.
 
         Of trials with equal figures the one nearest to the current setting is kept, then the one
@@ -71,13 +82,15 @@ class Results(StoredSweep):
         Parameters
         ----------
         objectives
-            Figure to ``maximize`` or ``minimize``; the sweep's own unless given.
+            Figure to ``maximize`` or ``minimize``, or figures to maximise; the sweep's own unless
+            given.
+
+        Raises
+        ------
+        InputError
+            If a figure is unknown, or a direction is another word.
         """
-        chosen = self.objectives
-        if objectives is not None:
-            if any(word not in {"maximize", "minimize"} for word in objectives.values()):
-                raise InputError("an objective is maximize or minimize.")
-            chosen = tuple(Objective(a, d) for a, d in objectives.items())  # type: ignore[arg-type]
+        chosen = self._objectives(objectives)
         table = self.wide([item.address for item in chosen])
         gains = np.stack(
             [
@@ -115,6 +128,165 @@ class Results(StoredSweep):
             if all(item.given(name) == value for name, value in held)
         ]
 
+    def pick(
+        self,
+        *,
+        objectives: Objectives | None = None,
+        constraints: str | Iterable[str] | None = None,
+        policy: Policy = "supported",
+        horizon_days: float = 90.0,
+    ) -> Pick:
+        """Recommend a setting, and say how sure that is; what ``sweep pick`` prints.
+
+        Parameters
+        ----------
+        objectives
+            As in :meth:`pareto`. The first decides, the next break ties.
+        constraints
+            Such as ``entity.recall@10 >= current - 0.01``; the sweep's own unless given, and
+            :attr:`default_constraints` where it has none.
+        policy
+            ``supported``: the best feasible setting whose gain in the first objective is more than
+            luck over all trials, else today's. ``best``: the best feasible setting. ``dominant``:
+            the best one that answers no question worse and some better, else today's.
+        horizon_days
+            How long it has to hold while the content ages.
+
+        Raises
+        ------
+        InputError
+            If a figure is unknown, or no question has it; or a constraint cannot be read.
+        InfeasibleError
+            If no trial meets the constraints; it names the one that binds and the nearest trials.
+        """
+        from sweeper.pick import pick
+
+        if policy not in get_args(Policy):
+            raise InputError(f'policy "{policy}": {did_you_mean(policy, get_args(Policy))}')
+        if not horizon_days >= 0:
+            raise InputError(f"horizon_days: must be at least 0, got {horizon_days:g}.")
+        return pick(
+            self,
+            objectives=self._objectives(objectives),
+            constraints=None if constraints is None else self._constraints(constraints),
+            policy=policy,
+            horizon_days=horizon_days,
+        )
+
+    def compare(
+        self, challenger: str | int, baseline: str | int = "current", *, of: Results | None = None
+    ) -> Comparison:
+        """Compare two trials per slice and question by question; what ``sweep compare`` prints.
+
+        Parameters
+        ----------
+        challenger
+            A trial of this sweep, as :meth:`trial` takes it.
+        baseline
+            A trial, or the path of a baseline file (``.json``).
+        of
+            The sweep whose trial the baseline is; this one unless given.
+
+        Raises
+        ------
+        InputError
+            If there is no such trial or file, or the sides have no question in common.
+        """
+        from sweeper.baseline import read_baseline
+        from sweeper.comparison import Side, compare_trials, compare_with_baseline
+
+        side = Side(self, self.trial(challenger))
+        if isinstance(baseline, str) and baseline.endswith(".json"):
+            return compare_with_baseline(read_baseline(baseline), baseline, side)
+        other = of or self
+        return compare_trials(Side(other, other.trial(baseline)), side)
+
+    def explain(
+        self, query_id: QueryId, trial: str | int = "current", *, settings: Changes | None = None
+    ) -> Explanation:
+        """Say why each row stands where it stands, for one question; as ``sweep explain`` does.
+
+        Parameters
+        ----------
+        query_id
+            A question of the golden set.
+        trial
+            The trial to explain it under.
+        settings
+            Knobs to change, such as ``{"rrf_k": 20}``; whole settings take the trial's place.
+
+        Raises
+        ------
+        InputError
+            If there is no such question, trial or knob, or the candidates were not captured.
+        """
+        from sweeper.explain import explain
+        from sweeper.variations import varied
+
+        known = self.golden.query_ids
+        if query_id not in known:
+            hint = did_you_mean(query_id, known)
+            raise InputError(f'{self.address} has no question "{query_id}". {hint}')
+        return explain(self.replay, query_id, varied(self, trial, settings))
+
+    def curve(
+        self,
+        name: str | None = None,
+        trial: str | int = "current",
+        *,
+        settings: Changes | None = None,
+    ) -> Curve:
+        """Compute every figure along one knob exactly: no step is missed.
+
+        Parameters
+        ----------
+        name
+            ``rrf_k``, ``min_similarity``, ``recency_half_life_days`` or a channel's weight; the
+            printed table's knob unless given.
+        trial, settings
+            Give the other knobs, as in :meth:`explain`.
+
+        Returns
+        -------
+        Curve
+            :meth:`Curve.to_frame` is its frame.
+
+        Raises
+        ------
+        InputError
+            If the knob has no exact curve, there is no such trial, or the candidates were not
+            captured.
+        """
+        from sweeper.curves import asked_curve
+        from sweeper.variations import varied
+
+        return asked_curve(self, self._knob(name), varied(self, trial, settings))
+
+    def margins(
+        self,
+        name: str | None = None,
+        trial: str | int = "current",
+        *,
+        settings: Changes | None = None,
+    ) -> Margins:
+        """Say what surrounds a setting along one knob: its plateau, and the nearest losses.
+
+        Parameters and errors are those of :meth:`curve`.
+        """
+        from sweeper.margins import margins_of
+
+        curve = self.curve(name, trial, settings=settings)
+        try:
+            return margins_of(curve, self.replay, curve.settings.on_axis(curve.knob.name))
+        except ValueError as error:
+            raise InputError(f"{error}.") from error
+
+    def _knob(self, name: str | None) -> str:
+        found = name or self.manifest["table"]["knob"]
+        if found is None:
+            raise InputError("the space has no knob, so name one.")
+        return str(found)
+
     def plot_tradeoff(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
         """Draw every trial by two figures, with the front and the current setting marked."""
         from sweeper.pictures import draw_tradeoff
@@ -129,6 +301,37 @@ class Results(StoredSweep):
 
         return draw_knob_curve(self, metric, name=name, ax=ax)
 
+    def plot_staircase(
+        self,
+        metric: str,
+        *,
+        name: str | None = None,
+        trial: str | int = "current",
+        settings: Changes | None = None,
+        sampled: bool = False,
+        intervals: bool = True,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw one metric per slice along one knob exactly, every step of it.
+
+        Parameters
+        ----------
+        metric
+            Such as ``mrr``.
+        name, trial, settings
+            As in :meth:`curve`.
+        sampled
+            Whether to draw what the sweep's trials saw of the curve, too.
+        intervals
+            Whether to draw the 95% band of each slice's mean.
+        ax
+            Where to draw; a fresh figure by default.
+        """
+        from sweeper.pictures import draw_staircase
+
+        curve = self.curve(name, trial, settings=settings)
+        return draw_staircase(self, curve, metric, sampled=sampled, intervals=intervals, ax=ax)
+
     def plot_heatmap(
         self, address: str, *, rows: str, columns: str, ax: Axes | None = None
     ) -> Axes:
@@ -136,6 +339,25 @@ class Results(StoredSweep):
         from sweeper.pictures import draw_heatmap
 
         return draw_heatmap(self, address, rows=rows, columns=columns, ax=ax)
+
+    def _objectives(self, given: Objectives | None) -> tuple[Objective, ...]:
+        if given is None:
+            return self.objectives
+        try:
+            found = parse_objectives(given)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        self.wide(item.address for item in found)
+        return found
+
+    def _constraints(self, given: str | Iterable[str]) -> tuple[Constraint, ...]:
+        try:
+            texts = [given] if isinstance(given, str) else given
+            found = tuple(parse_constraint(text) for text in texts)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        self.wide(item.address for item in found)
+        return found
 
     def labels(self) -> list[str]:
         """Return a short text per trial: its arm, the knobs in which the trials differ, or #number.

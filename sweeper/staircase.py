@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.runs import Judgments, Positions, lowest
 from sweeper.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "ABSENT",
@@ -170,6 +173,34 @@ class Curve:
         assert isinstance(value, int | float)  # curves have numbers for an axis
         figures: FloatArray = self.value[self.cell(value)]
         return figures
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return every cell of every figure, in long form.
+
+        Returns
+        -------
+        DataFrame
+            One row per cell, slice and metric, along the axis: ``low``, ``high`` (ends of the cell;
+            both NaN for a value that stands apart), ``slice``, ``metric``, ``value`` (NaN where the
+            metric is undefined), and ``exact`` (whether the figure holds in the whole cell).
+        """
+        import pandas as pd
+
+        n_cells, n_points = len(self.value), len(self.points)
+        ends = [(math.nan, math.nan)] * n_points + [self.bounds(cell) for cell in range(n_cells)]
+        exact = [self.underflow is None or low != self.underflow[0] for low, _ in ends]
+        names = [(group, str(metric)) for group in self.groups for metric in self.metrics]
+        values = np.concatenate([*(figures[None] for _, figures in self.points), self.value])
+        return pd.DataFrame(
+            {
+                "low": np.repeat([low for low, _ in ends], len(names)),
+                "high": np.repeat([high for _, high in ends], len(names)),
+                "slice": [group for group, _ in names] * len(ends),
+                "metric": [metric for _, metric in names] * len(ends),
+                "value": values.ravel(),
+                "exact": np.repeat(exact, len(names)),
+            }
+        )
 
 
 class Staircase:
