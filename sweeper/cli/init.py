@@ -38,6 +38,8 @@ def init(
     if folder != Path():
         console.emit(f"  cd {shlex.quote(str(folder))}")
     console.emit("  sweep run configs/recency.yaml")
+    console.emit("  sweep pick recency")
+    console.emit("\nREADME.md says what each file holds, and how to put your own in.")
 
 
 def write_starter(folder: Path, *, force: bool = False) -> list[Path]:
