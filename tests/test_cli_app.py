@@ -146,6 +146,33 @@ def test_the_version_is_printed() -> None:
     assert result.stdout == f"sweeper {console.version()}\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["run", "-h"], 0),
+        (["cost", "--multiplier", "0.87"], 0),
+        ([], 2),
+        (["nonsense"], 2),
+        (["cost", "--nonsense"], 2),
+        (["run"], 2),
+        (["check", "none.yaml"], 2),
+    ],
+)
+def test_the_package_run_as_a_module_is_the_command(arguments: list[str], code: int) -> None:
+    command = Path(sys.executable).parent / "sweep"
+    if not command.exists():
+        pytest.skip("the package is not installed here: there is no command beside Python")
+    as_module = sweep(*arguments)
+    as_command = subprocess.run([command, *arguments], capture_output=True, check=False, timeout=60)
+    assert as_module.returncode == as_command.returncode == code
+    assert (as_module.stdout, as_module.stderr) == (as_command.stdout, as_command.stderr)
+    assert b"python -m" not in as_module.stdout + as_module.stderr
+    if code == 0 and "-h" in "".join(arguments):
+        assert as_module.stdout.startswith(b"Usage: sweep ")
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['sweep', '--help']\n"

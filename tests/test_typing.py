@@ -18,6 +18,7 @@ MISUSE = {
     "sweeper.load(3)": "arg-type",
     "sweeper.load('recency').figurs": "attr-defined",
     "text: str = sweeper.load('recency').figures": "assignment",
+    "sweeper.load('recency').pick(policy='worst')": "arg-type",
     "sweeper.run_sweep('recency.yaml')": "arg-type",
     "sweeper.Settings(rrf_k='60')": "arg-type",
     "sweeper.ranks_lost('0.87', 60).upper()": "attr-defined",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import assert_type
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 import sweeper
 from sweeper import (
@@ -46,7 +47,12 @@ from sweeper import (
     SweeperError,
     Verification,
 )
+from sweeper.comparison import Comparison
 from sweeper.embedders import HashEmbedder
+from sweeper.exact import Curve
+from sweeper.explain import Explanation
+from sweeper.margins import Margins
+from sweeper.picked import Pick
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -119,6 +125,18 @@ def tables(results: Results) -> None:
     assert len(results.trials) == len(results.settings)
 
 
+def questions(results: Results) -> None:
+    """Ask what the commands answer."""
+    assert_type(results.pick(constraints="overall.mrr >= current - 0.1", policy="best"), Pick)
+    assert_type(results.compare(0, "current"), Comparison)
+    assert_type(results.curve("recency_half_life_days"), Curve)
+    assert_type(results.margins("recency_half_life_days"), Margins)
+    explanation = results.explain("freshness-02", settings={"recency_half_life_days": 365})
+    assert_type(explanation, Explanation)
+    axes = results.plot_tradeoff(x="entity.mrr", y="freshness.mrr")
+    assert_type(axes, Axes)
+
+
 def arithmetic(results: Results) -> float:
     """Rank by hand, replay, and score."""
     settings = Settings(rrf_k=20, weights={"vector": 2.0}).with_values({"limit": 5})
@@ -185,6 +203,7 @@ def main(project: Path) -> Mapping[str, object]:
     corpus, _ = files(project)
     results = sweep(project)
     tables(results)
+    questions(results)
     return {
         "recall@5": arithmetic(results),
         "candidates": len(by_hand(corpus, project)),
