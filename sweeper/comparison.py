@@ -89,6 +89,11 @@ class Comparison:
     differences: tuple[Difference, ...]
     moved: tuple[Moved, ...]
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import comparison_html
+
+        return comparison_html(self)
+
 
 def compare_trials(baseline: Side, challenger: Side, *, seed: int = _SEED) -> Comparison:
     """Compare two trials question by question, joined by question id.

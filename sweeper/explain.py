@@ -110,6 +110,11 @@ class Explanation:
     budget: int | None
     evidence: Mapping[ItemId, tuple[Evidence, ...]]
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import explanation_html
+
+        return explanation_html(self)
+
     @property
     def own(self) -> Settings:
         """The settings as they hold for this question: its class's weights, nothing routed."""

@@ -114,6 +114,11 @@ class Pick:
     n_feasible: int
     horizon_days: float
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import pick_html
+
+        return pick_html(self)
+
     @property
     def optimism(self) -> float | None:
         """By how much the recommendation looks better in sample than cross-validated."""

@@ -33,7 +33,7 @@ def draw_tradeoff(results: Results, x: str, y: str, *, ax: Axes | None = None) -
 
 
 def tradeoff_points(results: Results, x: str, y: str) -> pd.DataFrame:
-    """Return the points of :func:`draw_tradeoff`, one row per trial."""
+    """Return the points of ``draw_tradeoff``, one row per trial."""
     points = results.wide([x, y])
     front = results.pareto({x: "maximize", y: "maximize"})["number"]
     points["is_current"] = results.trials["is_current"].to_numpy()
@@ -93,7 +93,7 @@ def draw_staircase(
     results
         The sweep that the curve was computed from.
     curve
-        From :func:`sweeper.curves.curve_of`.
+        From ``sweeper.curves.curve_of``.
     metric
         One of the curve's metrics.
     sampled

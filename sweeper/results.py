@@ -73,6 +73,11 @@ class Results(StoredSweep):
     def __repr__(self) -> str:
         return f"<Results {self.address}: {len(self.trials)} trials, {len(self.golden)} queries>"
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import results_html
+
+        return results_html(self)
+
     def pareto(self, objectives: Objectives | None = None) -> pd.DataFrame:
         """Return the trials that no other beats in every objective, best first objective first.
 
@@ -141,10 +146,10 @@ class Results(StoredSweep):
         Parameters
         ----------
         objectives
-            As in :meth:`pareto`. The first decides, the next break ties.
+            As in ``pareto``. The first decides, the next break ties.
         constraints
             Such as ``entity.recall@10 >= current - 0.01``; the sweep's own unless given, and
-            :attr:`default_constraints` where it has none.
+            ``default_constraints`` where it has none.
         policy
             ``supported``: the best feasible setting whose gain in the first objective is more than
             luck over all trials, else today's. ``best``: the best feasible setting. ``dominant``:
@@ -181,7 +186,7 @@ class Results(StoredSweep):
         Parameters
         ----------
         challenger
-            A trial of this sweep, as :meth:`trial` takes it.
+            A trial of this sweep, as ``trial`` takes it.
         baseline
             A trial, or the path of a baseline file (``.json``).
         of
@@ -244,12 +249,12 @@ class Results(StoredSweep):
             ``rrf_k``, ``min_similarity``, ``recency_half_life_days`` or a channel's weight; the
             printed table's knob unless given.
         trial, settings
-            Give the other knobs, as in :meth:`explain`.
+            Give the other knobs, as in ``explain``.
 
         Returns
         -------
         Curve
-            :meth:`Curve.to_frame` is its frame.
+            ``Curve.to_frame`` is its frame.
 
         Raises
         ------
@@ -271,7 +276,7 @@ class Results(StoredSweep):
     ) -> Margins:
         """Say what surrounds a setting along one knob: its plateau, and the nearest losses.
 
-        Parameters and errors are those of :meth:`curve`.
+        Parameters and errors are those of ``curve``.
         """
         from sweeper.margins import margins_of
 
@@ -319,7 +324,7 @@ class Results(StoredSweep):
         metric
             Such as ``mrr``.
         name, trial, settings
-            As in :meth:`curve`.
+            As in ``curve``.
         sampled
             Whether to draw what the sweep's trials saw of the curve, too.
         intervals

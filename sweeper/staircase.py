@@ -137,6 +137,11 @@ class Curve:
     pieces: Pieces
     steps: Steps
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import curve_html
+
+        return curve_html(self)
+
     def cell(self, value: float) -> int:
         """Return the number of the cell that holds a value of the axis."""
         if self.right_closed:

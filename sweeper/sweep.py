@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one call of :func:`run_sweep` did.
+    """What one call of ``run_sweep`` did.
 
     ``n_captured`` pools were captured, ``n_run`` trials run and ``n_kept`` found finished.
     ``failed`` trials have no figures; the same call tries them again.
@@ -67,6 +67,11 @@ class Summary:
     n_processes: int
     failed: tuple[Failure, ...]
     notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import summary_html
+
+        return summary_html(self)
 
     @property
     def captured(self) -> bool:

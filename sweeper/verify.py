@@ -59,6 +59,11 @@ class Verification:
     unproved: tuple[str, ...]
     notes: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        from sweeper.reprs import verification_html
+
+        return verification_html(self)
+
     @property
     def n_different(self) -> int:
         return sum(len(check.differences) for check in self.checks)
@@ -78,7 +83,7 @@ def verify_sweep(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Verification:
-    """Open the engine of a config and verify a sweep against it; see :func:`verify`.
+    """Open the engine of a config and verify a sweep against it; see ``verify``.
 
     Ages count from the instant of the capture, as far as the engine can be told one.
 

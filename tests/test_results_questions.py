@@ -16,6 +16,7 @@ from sweeper import load
 from sweeper.config import load_config
 from sweeper.constraints import Objective, parse_constraint
 from sweeper.errors import InfeasibleError, InputError
+from sweeper.exact import Curve
 from sweeper.pick import pick
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
@@ -203,13 +204,12 @@ def test_a_curves_frame_has_the_figures_of_a_replay_in_every_cell(
     assert apart["high"].isna().all()
 
 
-def _inside(curve: Any, cell: int) -> float:
+def _inside(curve: Curve, cell: int) -> float:
     """Return a value of the knob inside a cell; an integer between the edges of ``rrf_k``."""
     low, high = curve.bounds(cell)
     if curve.knob.integer:
         return math.ceil(low)
-    middle: float = curve.middle_of(low, high)
-    return middle
+    return curve.middle_of(low, high)
 
 
 def test_a_curve_may_run_through_another_trial(small: Results) -> None:
@@ -253,8 +253,8 @@ def test_a_staircase_is_drawn_with_what_the_trials_saw(bundled: Results) -> None
     mrr = bundled.figures.query("metric == 'mrr'").set_index("trial_id")
     own = line[line[f"param_{HALF_LIFE}"] > 0].sort_values(f"param_{HALF_LIFE}")
     expected = mrr.loc[own["trial_id"]].dropna().groupby("slice")["value"].apply(list)
-    dotted = [item.get_ydata() for item in axes.lines if item.get_linestyle() == ":"]
-    assert sorted(map(list, dotted)) == sorted(expected)
+    dotted = [np.asarray(item.get_ydata()).tolist() for item in axes.lines if item.get_linestyle() == ":"]
+    assert sorted(dotted) == sorted(expected)
 
 
 def test_a_staircase_of_a_metric_that_was_not_recorded_is_refused(bundled: Results) -> None:
