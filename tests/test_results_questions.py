@@ -253,7 +253,9 @@ def test_a_staircase_is_drawn_with_what_the_trials_saw(bundled: Results) -> None
     mrr = bundled.figures.query("metric == 'mrr'").set_index("trial_id")
     own = line[line[f"param_{HALF_LIFE}"] > 0].sort_values(f"param_{HALF_LIFE}")
     expected = mrr.loc[own["trial_id"]].dropna().groupby("slice")["value"].apply(list)
-    dotted = [np.asarray(item.get_ydata()).tolist() for item in axes.lines if item.get_linestyle() == ":"]
+    dotted = [
+        np.asarray(item.get_ydata()).tolist() for item in axes.lines if item.get_linestyle() == ":"
+    ]
     assert sorted(dotted) == sorted(expected)
 
 
