@@ -2,7 +2,8 @@
 
 Capture what the search retrieves once and replay every setting over it (``run_sweep``; by hand
 ``Replay``, and ``rank`` is the readable definition), then read what each one costs per slice
-(``load`` gives pandas frames). A sweep is described by a config (``load_config``); golden sets and
+(``load`` gives pandas frames, and answers what commands do: ``pick``, ``compare``, ``explain``,
+``curve``). A sweep is described by a config (``load_config``); golden sets and
 corpora come from files (``read_golden``, ``read_corpus``). Everything that the command ``sweep``
 does is here under the same names.
 """
@@ -13,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sweeper.comparison import Comparison as Comparison
     from sweeper.config import Config as Config
     from sweeper.config import load_config as load_config
     from sweeper.corpus import Chunking as Chunking
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     )
     from sweeper.errors import SweeperError as SweeperError
     from sweeper.evaluate import Figures as Figures
+    from sweeper.explain import Explanation as Explanation
     from sweeper.export import Exported as Exported
     from sweeper.export import export_golden as export_golden
     from sweeper.export import export_qrels as export_qrels
@@ -57,10 +60,12 @@ if TYPE_CHECKING:
     from sweeper.golden import Query as Query
     from sweeper.golden import Route as Route
     from sweeper.knobs import KNOBS as KNOBS
+    from sweeper.margins import Margins as Margins
     from sweeper.metrics import METRICS as METRICS
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
     from sweeper.outlook import outlook as outlook
+    from sweeper.picked import Pick as Pick
     from sweeper.poolfile import read_pool as read_pool
     from sweeper.poolfile import write_pool as write_pool
     from sweeper.pools import (
@@ -84,6 +89,7 @@ if TYPE_CHECKING:
     from sweeper.runs import Run as Run
     from sweeper.settings import Settings as Settings
     from sweeper.spaces import SearchSpace as SearchSpace
+    from sweeper.staircase import Curve as Curve
     from sweeper.sweep import Summary as Summary
     from sweeper.sweep import run_sweep as run_sweep
     from sweeper.verify import Verification as Verification
@@ -139,6 +145,11 @@ _HOME = {
     "Summary": "sweep",
     "Results": "results",
     "load": "results",
+    "Pick": "picked",
+    "Comparison": "comparison",
+    "Explanation": "explain",
+    "Curve": "staircase",
+    "Margins": "margins",
     "write_report": "report",
     "Exported": "export",
     "export_run": "export",
