@@ -168,7 +168,7 @@ def judging_table(results: Results, base: Settings, pool: JudgingPool | None = N
     base
         Gives limit, depth and weights; the sweep's trials with other ones are left out.
     pool
-        From :func:`judging_of`, if it is there already.
+        From ``judging_of``, if it is there already.
     """
     pool = pool or judging_of(results, base)
     judgments = results.replay.judgments
@@ -253,7 +253,7 @@ def labels_table(results: Results, pool: JudgingPool) -> Table:
     results
         A finished sweep.
     pool
-        From :func:`judging_of`.
+        From ``judging_of``.
     """
     rows: list[tuple[object, ...]] = []
     for number, query in enumerate(results.golden.queries):

@@ -179,7 +179,7 @@ class Tally:
 
 
 def tally(positions: Positions, metrics: Sequence[Metric], reference: int) -> list[Tally]:
-    """Compare every trial with one of them, from positions; see :func:`tally_values`."""
+    """Compare every trial with one of them, from positions; see ``tally_values``."""
     values = {}
     for metric in metrics:
         table = np.full((len(positions), positions.judgments.n_queries), np.nan)

@@ -1,7 +1,7 @@
 """The config of one sweep: ``configs/*.yaml`` in, a checked ``Config`` out.
 
 The file's shape is in ``config_file``. Every problem names file, line, key and remedy, and all come
-at once. Problems that need the golden set are found by :meth:`Config.check_figures`.
+at once. Problems that need the golden set are found by ``Config.check_figures``.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Entry:
     """One document or memory as the corpus file has it.
 
     At most one of ``updated_at`` (text as written) and ``age_days`` is set. ``principals`` are the
-    names of users and groups who may see it (:func:`may_see`): ``None`` is everybody, an empty
+    names of users and groups who may see it (``may_see``): ``None`` is everybody, an empty
     tuple nobody.
     """
 

@@ -5,7 +5,7 @@ row, so that every step is a long vector operation. Equal to ``ranking`` bit for
 
 Settings that differ only in the half-life share their work. With ``x = 1 / half_life`` the
 logarithm of a score is a straight line in ``x``, so one crossing per pair of rows tells at which
-half-lives of a grid the pair changes places (:meth:`Scene.by_lines`). Where floating-point
+half-lives of a grid the pair changes places (``Scene.by_lines``). Where floating-point
 products could decide otherwise than real numbers, near a crossing, products decide.
 """
 

@@ -57,7 +57,7 @@ def curve_of(results: Results, name: str, settings: Settings | None = None) -> C
 
 
 def asked_curve(results: Results, name: str, settings: Settings) -> Curve:
-    """Return :func:`curve_of` a knob that somebody named.
+    """Return ``curve_of`` a knob that somebody named.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def cells_frame(
     Parameters
     ----------
     curve
-        From :func:`curve_of`.
+        From ``curve_of``.
     replay
         Gives the slices of the questions.
     metric
@@ -132,7 +132,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
     Parameters
     ----------
     curve
-        From :func:`curve_of`.
+        From ``curve_of``.
     addresses
         Figures; those of all slices and metrics if empty.
     """
@@ -181,7 +181,7 @@ def plateau_table(curve: Curve, address: str, count: int = 8) -> Table:
     Parameters
     ----------
     curve
-        From :func:`curve_of`.
+        From ``curve_of``.
     address
         The figure.
     count

@@ -1,7 +1,7 @@
 """Faults of an engine as changes to what is replayed: another ``rrf_k``, a shorter window.
 
 A fault is a function from an observation to the candidates and settings that such an engine would
-rank in place of the observation's own. :func:`gives` asks whether that is what the engine returned.
+rank in place of the observation's own. ``gives`` asks whether that is what the engine returned.
 """
 
 from __future__ import annotations

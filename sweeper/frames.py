@@ -52,7 +52,7 @@ def write_tables(
     feasible
         Whether each trial meets the constraints.
     per_query
-        Rows of the trials worth keeping, from :func:`per_query_table`.
+        Rows of the trials worth keeping, from ``per_query_table``.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _figures_table(trials: Sequence[Trial], figures: Figures) -> pd.DataFrame:
 def per_query_table(
     golden: GoldenSet, positions: Positions, trial_ids: Sequence[str], metrics: Sequence[Metric]
 ) -> pd.DataFrame:
-    """Return one row per trial and query; the columns of :meth:`Results.per_query` but the text.
+    """Return one row per trial and query; the columns of ``Results.per_query`` but the text.
 
     Parameters
     ----------

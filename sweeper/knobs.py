@@ -242,7 +242,7 @@ KNOBS: Mapping[str, Knob] = MappingProxyType(
 )
 """Knobs with a fixed name that every setting has. The others are ``weights.<channel>``,
 ``routing.<class>.budget`` and ``routing.<class>.weights.<channel>``, those of ``PRIOR_KNOBS``, and
-``engine.<key of the config>``, which decide what is retrieved; see :func:`knob`.
+``engine.<key of the config>``, which decide what is retrieved; see ``knob``.
 """
 
 PRIOR_KNOBS: Mapping[str, Knob] = MappingProxyType(

@@ -235,7 +235,7 @@ class PartlyLive:
     def run(
         self, settings: Sequence[Settings], metrics: Sequence[Metric], stop: Callable[[], bool]
     ) -> Iterator[Done]:
-        """Yield the figures of each settings, in order; see :meth:`LiveSearch.run`."""
+        """Yield the figures of each settings, in order; see ``LiveSearch.run``."""
         for done in self._live.run(settings, metrics, stop):
             if done.value is None:
                 yield done

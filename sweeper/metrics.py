@@ -1,6 +1,6 @@
 """Metrics: one class each, a registry, and the parsing of names such as ``ndcg@10``.
 
-A metric reads positions, never scores (``docs/semantics.md`` §3). Most metrics depend on one small
+A metric reads positions, never scores (``docs/semantics.md``). Most metrics depend on one small
 integer per query, a *feature* (the first relevant position, or how many expected keys stand within
 a cutoff): they are counted in histograms, which makes them cheap and exact. The others give one
 value per query and trial.
@@ -130,7 +130,7 @@ class Metric:
         return None
 
     def of_feature(self, feature: int, n_keys: int) -> float:
-        """Return the value for one value of the feature; only where :attr:`feature` is set."""
+        """Return the value for one value of the feature; only where ``feature`` is set."""
         raise NotImplementedError
 
     def values(self, positions: Positions) -> FloatArray:
@@ -323,6 +323,7 @@ METRICS: dict[str, type[Metric]] = {
         ClassAccuracy,
     )
 }
+"""Every metric by its name, without cutoffs."""
 
 _METRIC_TEXT = re.compile(r"([a-z_]+)(?:@([0-9]+))?")
 

@@ -86,7 +86,7 @@ def write_pool(path: str | Path, pool: Pool) -> None:
 
 
 def read_pool(path: str | Path) -> Pool:
-    """Read a pool that :func:`write_pool` wrote, and verify it against its own digest.
+    """Read a pool that ``write_pool`` wrote, and verify it against its own digest.
 
     Raises
     ------

@@ -74,7 +74,7 @@ class KeyFactors(Protocol):
 class Pool:
     """Captured candidates of many queries.
 
-    Rows are sorted by query, channel, store and place. Build one with :meth:`from_candidates`.
+    Rows are sorted by query, channel, store and place. Build one with ``from_candidates``.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Replay:
 
     @property
     def pool(self) -> Pool:
-        """The pool, where there is one alone; see :meth:`of`."""
+        """The pool, where there is one alone; see ``of``."""
         if len(self._pools) != 1:
             raise ValueError(f"a replay of {len(self._pools)} pools has no one pool; ask of()")
         return next(iter(self._pools.values()))

@@ -79,7 +79,7 @@ class Prior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One full assignment of the ranking knobs (``semantics`` §1).
+    """One full assignment of the ranking knobs (``docs/semantics.md``).
 
     ``depth`` ``None`` follows ``limit``. ``stores`` is ``all``, or the one store to search.
     ``weights`` holds only channels whose weight is not 1 (triples: not safe); equal rankings

@@ -1,6 +1,6 @@
 """For tests of engines and plug-ins: a fake engine, a tiny corpus, and suites to subclass.
 
-An engine keeps its promises (:class:`~sweeper.engines.base.Engine`) if a subclass of a suite passes
+An engine keeps its promises (``~sweeper.engines.base.Engine``) if a subclass of a suite passes
 under pytest::
 
     class TestMyEngine(EngineSuite):
@@ -11,9 +11,9 @@ under pytest::
             engine.close()
 
 ``EngineSuite`` is for engines that show their channels, ``BlackBoxSuite`` for those that only
-search. An engine that cannot hold :data:`CORPUS` sets ``queries`` and ``filters`` of its own.
+search. An engine that cannot hold ``CORPUS`` sets ``queries`` and ``filters`` of its own.
 ``AccessSuite`` is for engines that keep from a question what its user may not see; its fixture is
-made over :data:`RESTRICTED`.
+made over ``RESTRICTED``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 AS_OF = datetime(2026, 11, 1, tzinfo=UTC)
-"""The instant from which the ages of :data:`CORPUS` count."""
+"""The instant from which the ages of ``CORPUS`` count."""
 
 CORPUS = Corpus(
     (

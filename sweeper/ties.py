@@ -1,4 +1,4 @@
-"""How far figures hang on the order of tied rows (``docs/semantics.md`` §8).
+"""How far figures hang on the order of tied rows (``docs/semantics.md``).
 
 Rows of equal channel value may stand in any order, across stores and across the cut at ``depth``;
 so may rows of equal final score. ``tied_orders`` enumerates the orders of the channels. Ties of

@@ -1,7 +1,7 @@
 """How commands print: data to stdout, everything else to stderr, on any terminal.
 
-A command calls :func:`print_table`, :func:`print_json` or :func:`emit` for its data, and
-:func:`note`, :func:`warn`, :func:`detail` and :func:`progress` for the rest. Ids, queries and file
+A command calls ``print_table``, ``print_json`` or ``emit`` for its data, and
+``note``, ``warn``, ``detail`` and ``progress`` for the rest. Ids, queries and file
 names come from other people: they are shown literally, so neither markup nor an escape sequence in
 them does anything. Text that a terminal cannot encode is replaced, it never ends a command.
 

@@ -47,7 +47,7 @@ class Embedder(Protocol):
         """Return one vector per text: shape (n_texts, dimensions), on a grid, none of length 0.
 
         Rows have length 1 or, from the feature hasher, are its exact sums. Dense models pass their
-        output through :func:`on_grid`. No texts give shape (0, dimensions or 0).
+        output through ``on_grid``. No texts give shape (0, dimensions or 0).
 
         Raises
         ------
@@ -114,9 +114,9 @@ def cosines(
     dots : shape (n_a, n_b)
         Dot product of each row of a with each of b.
     squared_lengths_a : shape (n_a,)
-        From :func:`squared_lengths`.
+        From ``squared_lengths``.
     squared_lengths_b : shape (n_b,)
-        From :func:`squared_lengths`.
+        From ``squared_lengths``.
 
     Returns
     -------

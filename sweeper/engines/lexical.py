@@ -101,7 +101,7 @@ class LexicalIndex:
     """Full-text index of texts, numbered from 0.
 
     ``match`` ``any`` finds texts with at least one distinct token of the query, ``all`` reads the
-    query as :func:`read_web_query` does. An alternative that only excludes finds nothing: FTS5
+    query as ``read_web_query`` does. An alternative that only excludes finds nothing: FTS5
     cannot list what lacks a word. The value of a text is BM25 (``k1`` 1.2, ``b`` 0.75) over all
     texts of the index, positive, higher is better; ties stand in the order of the texts.
 
@@ -159,7 +159,7 @@ class LexicalIndex:
         Parameters
         ----------
         expression
-            From :meth:`expressions`.
+            From ``expressions``.
         first, last
             Texts to search, both included.
         depth

@@ -32,7 +32,7 @@ def search_statement(
     stores
         Channel to the stores that it searches; none switches the channel off.
     filters
-        As in :func:`candidates_statement`.
+        As in ``candidates_statement``.
     """
     return sql.SQL(_SEARCH).format(
         vector=_merged(recipe, VECTOR, stores.get(VECTOR, ()), filters),

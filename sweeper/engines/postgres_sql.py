@@ -1,7 +1,7 @@
 """The statements that retrieve: the best rows of one channel and store, and how many there are.
 
 Composed text only; nothing here talks to a server. Names are quoted as identifiers, every value is
-a bound parameter (:func:`parameters`). Rows that a question's user may not see are left out where
+a bound parameter (``parameters``). Rows that a question's user may not see are left out where
 its filter leaves rows out: before the best are taken. Equal channel values stand in ascending order
 of the table's ``order`` column.
 """
@@ -111,7 +111,7 @@ def parameters(
     recipe
         As for the statement.
     text
-        The question, which is made :func:`sendable`.
+        The question, which is made ``sendable``.
     vector
         Its embedding, as the driver sends it.
     wanted

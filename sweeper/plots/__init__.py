@@ -2,7 +2,7 @@
 
 Numbers arrive computed. A function draws on the Axes that it is given, or on a fresh figure, and
 returns the Axes; it never shows, never saves and never touches pyplot or global style. Only
-:func:`save` writes files. matplotlib is imported inside the functions: naming them costs nothing.
+``save`` writes files. matplotlib is imported inside the functions: naming them costs nothing.
 """
 
 from sweeper.plots.curve import plot_knob_curve
