@@ -12,19 +12,22 @@
     ├── InfeasibleError      6   no setting meets the constraints
     └── MismatchError        7   the live engine and the replay disagree
 
-Exit codes 0 (done), 1 (our bug), and 130 (interrupted) have no class: 0 is no error, 1 is Python's
-own answer to an exception that nobody foresaw, and 130 is typer's for Ctrl-C. A crash can therefore
-never look like a verdict.
+Exit codes 0 (done), 1 (our bug), 130 (interrupted) and 141 (output closed) have no class: 0 is no
+error, 1 is Python's own answer to an exception that nobody foresaw, 130 is typer's for Ctrl-C, and
+141 is what a shell reports of a program that a closed pipe ended. A crash can therefore never look
+like a verdict.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 __all__ = [
+    "EXIT_CODES",
     "EngineError",
     "GateError",
     "IncompleteError",
@@ -38,6 +41,21 @@ __all__ = [
     "UndecidedError",
     "did_you_mean",
 ]
+
+
+EXIT_CODES: Final[Mapping[int, str]] = {
+    0: "done, or the gate passed",
+    1: "a bug in sweep; the traceback says where",
+    2: "wrong usage or input",
+    3: "the gate failed",
+    4: "the engine failed, the disk is full, or the sweep is incomplete",
+    5: "undecided: the data cannot settle the question",
+    6: "no setting meets the constraints",
+    7: "the engine's own answers differ from the replay",
+    130: "interrupted",
+    141: "the reader of the output went away",
+}
+"""Every exit code of ``sweep`` and what it says; the help text and the pages are made of this."""
 
 
 class SweeperError(Exception):

@@ -33,7 +33,7 @@ from sweeper.cli import (
     verify,
 )
 from sweeper.cli.list import list_sweeps
-from sweeper.errors import SweeperError
+from sweeper.errors import EXIT_CODES, SweeperError
 
 __all__ = ["app", "main"]
 
@@ -56,20 +56,9 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 
 _OUTPUT_CLOSED = 141  # what a shell reports of a program that SIGPIPE ended
 
-_EPILOG = """
-\b
-Exit codes:
-  0    done, or the gate passed
-  1    a bug in sweep; the traceback says where
-  2    wrong usage or input
-  3    the gate failed
-  4    the engine failed, or the sweep is incomplete
-  5    undecided
-  6    no setting meets the constraints
-  7    live ranks differ from replayed ranks
-  130  interrupted
-  141  the reader of the output went away
-"""
+_EPILOG = "\n\b\nExit codes:\n" + "".join(
+    f"  {code:<4} {meaning}\n" for code, meaning in EXIT_CODES.items()
+)
 
 
 class SweepGroup(TyperGroup):
