@@ -12,7 +12,7 @@ from sweeper.config_file import ConfigFile
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.yaml_text import YamlDocument
 
-__all__ = ["Located", "Location", "blocks_of", "dotted"]
+__all__ = ["Located", "Location", "blocks_of", "dotted", "got"]
 
 Location: TypeAlias = tuple[str | int, ...]
 
@@ -72,6 +72,16 @@ class Located(Problems):
             message = f"must be at least {error['ctx']['ge']}, {_got(error)}"
         elif kind == "less_than_equal":
             message = f"must be at most {error['ctx']['le']}, {_got(error)}"
+        elif kind == "greater_than":
+            message = f"must be above {error['ctx']['gt']:g}, {_got(error)}"
+        elif kind == "less_than":
+            message = f"must be below {error['ctx']['lt']:g}, {_got(error)}"
+        elif kind == "finite_number":
+            message = f"must be a finite number, {_got(error)}"
+        elif kind.startswith("float_"):
+            message = f"must be a number, {_got(error)}"
+        elif kind.startswith("bool_"):
+            message = f"must be true or false, {_got(error)}"
         elif kind == "list_type":
             message = f"must be a list, such as [a, b], {_got(error)}"
         elif kind in {"dict_type", "model_type", "model_attributes_type"}:
@@ -82,6 +92,7 @@ class Located(Problems):
         elif kind == "value_error":
             message = str(error["ctx"]["error"])  # our own words; the value may be a secret
         else:
+            message = message.replace("Input should", "must", 1)
             message = f"{message[0].lower()}{message[1:]}, {_got(error)}"
         self.at(location, message)
 
@@ -142,7 +153,17 @@ def _kinds(models: Sequence[type[BaseModel]]) -> list[str]:
 
 
 def _got(error: Mapping[str, Any]) -> str:
-    value = error.get("input")
+    return got(error.get("input"))
+
+
+def got(value: object) -> str:
+    """Return the end of a message, `got ...`, with a value as YAML has it.
+
+    Examples
+    --------
+    >>> got(True), got("x"), got(None), got([1])
+    ('got true.', "got 'x'.", 'got null.', 'got a list.')
+    """
     if isinstance(value, dict):
         return "got a mapping."
     if isinstance(value, list):

@@ -20,7 +20,7 @@ from typing import Any
 
 from sweeper.config_captures import read_captured, todays_value
 from sweeper.config_file import ConfigFile
-from sweeper.config_problems import Located, Location
+from sweeper.config_problems import Located, Location, got
 from sweeper.errors import did_you_mean
 from sweeper.knobs import CAPTURE_PREFIX, KNOBS, Value, knob, knob_name
 from sweeper.settings import Settings
@@ -232,7 +232,7 @@ class _SpaceReader:
             if not _is_number(raw[key]) or not _read_knob(
                 name, raw[key], (*location, key), holder, self._problems
             ):
-                self._problems.at((*location, key), f"must be a number, got {raw[key]!r}.")
+                self._problems.at((*location, key), f"must be a number, {got(raw[key])}")
                 return ()
             ends[key] = holder[name]
         low, high = (_decimal(ends[key]) for key in ("low", "high"))
@@ -241,10 +241,10 @@ class _SpaceReader:
             return ()
         log = raw.get("log", False)
         if not isinstance(log, bool):
-            self._problems.at((*location, "log"), f"must be true or false, got {log!r}.")
+            self._problems.at((*location, "log"), f"must be true or false, {got(log)}")
             return ()
         if log and low <= 0:
-            self._problems.at((*location, "low"), "must be above 0 where log is true.")
+            self._problems.at((*location, "low"), f"must be above 0 where log is true, got {low}.")
             return ()
         if "step" in raw and ("n" in raw or log):
             self._problems.at(location, "step and n exclude each other, and log takes n.")
@@ -260,13 +260,13 @@ class _SpaceReader:
     ) -> tuple[Value, ...]:
         """Return `low, low + step, ..., high`, as decimals: 0.1 + 0.2 is 0.3."""
         if not _is_number(raw) or not math.isfinite(float(raw)) or float(raw) <= 0:
-            self._problems.at((*location, "step"), f"must be a number above 0, got {raw!r}.")
+            self._problems.at((*location, "step"), f"must be a number above 0, {got(raw)}")
             return ()
         step = _decimal(raw)
         count = (high - low) / step
         if count > _MOST_VALUES:
             self._problems.at(
-                (*location, "step"), "makes more than a million values. Take a longer."
+                (*location, "step"), f"makes more than {_MOST_VALUES} values. Take a longer one."
             )
             return ()
         if count != int(count):
@@ -286,12 +286,12 @@ class _SpaceReader:
         """Return n points from low to high, rounded to what a person types; the ends are exact."""
         if not isinstance(raw, int) or isinstance(raw, bool) or not 1 <= raw <= _MOST_VALUES:
             self._problems.at(
-                (*location, "n"), f"must be a count from 1 to {_MOST_VALUES}, got {raw!r}."
+                (*location, "n"), f"must be an integer from 1 to {_MOST_VALUES}, {got(raw)}"
             )
             return ()
         first, last = float(low), float(high)
         if raw == 1 and first != last:
-            self._problems.at((*location, "n"), "must be at least 2 to hold both ends.")
+            self._problems.at((*location, "n"), "must be at least 2 to hold both ends, got 1.")
             return ()
         share = [place / max(1, raw - 1) for place in range(raw)]
         if log:

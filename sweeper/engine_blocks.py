@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     BeforeValidator,
     Field,
+    StrictInt,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -222,7 +223,7 @@ class StoreBlock(Block):
         description="Column of type `text[]`: the users and groups who may see a row. NULL is "
         "everybody, `{}` nobody. A question's `user` needs it.",
     )
-    where: dict[str, str | int] = Field(
+    where: dict[str, str | StrictInt] = Field(
         default_factory=dict,
         description="Column to the value that the rows have, e.g. `{store: memory}`.",
     )

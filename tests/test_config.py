@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
+from pydantic import ValidationError
 
+from sweeper.block import Block
 from sweeper.config import MAX_TRIALS, Config, load_config
 from sweeper.constraints import parse_constraint
 from sweeper.engine_blocks import EmbeddedBlock
@@ -712,7 +715,7 @@ def test_a_condition_is_read_with_its_knob(folder: Path) -> None:
         ),
         (
             "space:\n  rrf_k: {low: 1, high: 9, n: 0}\n",
-            "demo.yaml:7: space.rrf_k.n: must be a count",
+            "demo.yaml:7: space.rrf_k.n: must be an integer from 1",
         ),
         ("space:\n  rrf_k: {low: a, high: 9}\n", "demo.yaml:7: space.rrf_k.low: must be a number"),
         (
@@ -730,7 +733,7 @@ def test_a_condition_is_read_with_its_knob(folder: Path) -> None:
         ("space:\n  rrf_k: {low: 1, high: 9}\n", "demo.yaml:7: space.rrf_k: has no end of values"),
         (
             "space:\n  min_similarity: {low: 0, high: 1, n: 3, log: true}\n",
-            "demo.yaml:7: space.min_similarity.low: must be above 0 where log is true.",
+            "demo.yaml:7: space.min_similarity.low: must be above 0 where log is true, got 0.",
         ),
         (
             "space:\n  rrf_k: {values: [1], when: 3}\n",
@@ -793,3 +796,58 @@ def test_the_depth_is_the_deepest_of_spans_arms_and_lists(folder: Path) -> None:
     assert load(folder, f"space: {{limit: {{low: 5, high: 40}}}}\n{sampler}").depth == 40
     assert load(folder, f"space: {{depth: {{low: 5, high: 70}}}}\n{sampler}").depth == 70
     assert load(folder, "arms: {deep: {depth: 90}}\n").depth == 90
+
+
+def all_blocks(base: type[Block] = Block) -> list[type[Block]]:
+    return [base, *(block for child in base.__subclasses__() for block in all_blocks(child))]
+
+
+def test_no_key_of_any_block_takes_a_truth_value_for_a_number() -> None:
+    asked = []
+    for block in all_blocks():
+        for name, field in block.model_fields.items():
+            kinds: tuple[Any, ...] = get_args(field.annotation) or (field.annotation,)
+            if bool in kinds or not {int, float} & set(kinds):
+                continue
+            with pytest.raises(ValidationError) as caught:
+                block.model_validate({name: True})
+            kind = {error["type"] for error in caught.value.errors() if name in error["loc"]}
+            assert kind & {"int_type", "float_type"}, f"{block.__name__}.{name}"
+            asked.append(f"{block.__name__}.{name}")
+    assert {"TriplesBlock.hops", "SamplerBlock.seed", "TimeoutsBlock.read"} <= set(asked)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sampler: {seed: true}", "sampler.seed: must be an integer, got true."),
+        ("sampler: {batch_size: 1}", "sampler.batch_size: must be at least 2, got 1."),
+        ("limit: true", "limit: must be an integer of at least 1, got true. Leave the key out"),
+        ("space: {rrf_k: [true]}", "space.rrf_k.0: must be an integer of at least 1, got true."),
+        ("space: {rrf_k: {low: true, high: 9}}", "space.rrf_k.low: must be a number, got true."),
+        ("space: {rrf_k: {low: 1, high: 9, n: false}}", "space.rrf_k.n: must be an integer from 1"),
+    ],
+)
+def test_a_truth_value_is_refused_where_a_number_is_wanted(
+    folder: Path, line: str, message: str
+) -> None:
+    (said,) = refusals(folder, f"{line}\n")
+    assert said.startswith(f"demo.yaml:6: {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("requests_per_second: -1", "requests_per_second: must be above 0, got -1."),
+        ("requests_per_second: fast", "requests_per_second: must be a number, got 'fast'."),
+        ("timeouts: {read: 0}", "timeouts.read: must be above 0, got 0."),
+        ("follow_redirects: maybe", "follow_redirects: must be true or false, got 'maybe'."),
+        ("n_threads: 2.5", "n_threads: must be an integer, got 2.5."),
+    ],
+)
+def test_every_kind_of_wrong_value_is_worded_alike(folder: Path, key: str, message: str) -> None:
+    head = (
+        "name: demo\ngolden: golden.jsonl\nengine:\n  kind: http\n  url: http://localhost/search\n"
+        '  body: {q: "{query}"}\n  results: hits\n  id: id\n'
+    )
+    assert refusals(folder, f"  {key}\n", head=head) == [f"demo.yaml:9: engine.{message}"]
