@@ -13,8 +13,9 @@ from sweeper.result_tables import Table
 from sweeper.tables import Column, decimals
 
 if TYPE_CHECKING:
-    from sweeper.explain import Explanation, Missing, Remedy
+    from sweeper.explain import Explanation, Missing
     from sweeper.picked import Answer, Pick
+    from sweeper.remedies import Remedy
     from sweeper.results import Results
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "explanation_sentences",
     "explanation_table",
     "headline",
+    "is_supported",
     "origin",
     "premises",
     "shown_answers",
@@ -35,10 +37,15 @@ def headline(answer: Pick) -> str:
         return "Keep what you have:"
     if answer.policy == "dominant":
         return "Not worse on these questions:"
-    supported = answer.supported is not None and answer.supported.trial == answer.chosen.trial
-    if supported:
+    if is_supported(answer):
         return "Deploy (its gain is more than luck over all settings tried):"
     return "Best feasible (its gain may be luck):"
+
+
+def is_supported(answer: Pick) -> bool:
+    """Return whether the recommendation is a change whose gain is more than luck."""
+    same = answer.supported is not None and answer.supported.trial == answer.chosen.trial
+    return same and not answer.keep
 
 
 def premises(found: Results, answer: Pick) -> list[str]:

@@ -62,6 +62,7 @@ LAYERS: tuple[str, ...] = (
     "ties",
     "margins",
     "stats",
+    "remedies",
     "explain",
     "cost",
     "recommend",

@@ -8,16 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from sweeper.explain import Explanation, Missing, Remedy, explain
+from sweeper.explain import Explanation, Missing, explain, explain_many
 from sweeper.golden import GoldenSet, Query, Route
 from sweeper.graph import Evidence
 from sweeper.knobs import TRIPLES
 from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool
 from sweeper.ranking import rank
+from sweeper.remedies import Remedy
 from sweeper.replay import Replay
 from sweeper.settings import Prior, Settings, safe_triples_weight
 from sweeper.triples import Triple
-from tests.builders import document, found, memory, pool_of, query
+from tests.builders import document, documents, found, memory, pool_of, query
 
 OLD_AND_NEW = pool_of(
     found([memory("old", 0.9, 100.0), document("doc@0", 0.8), memory("new", 0.7, 10.0)])
@@ -285,3 +286,18 @@ def test_rows_carry_the_factor_of_past_usage() -> None:
         ("old", 1.0),
         ("new", 1.0),
     ]
+
+
+def test_many_questions_are_explained_as_each_alone() -> None:
+    pool = pool_of(
+        found([memory("old", 0.9, 100.0), memory("new", 0.7, 10.0)], query_id="one"),
+        found(documents("abc"), documents("cab"), query_id="two"),
+        found([memory("x", 0.6, 3.0), memory("y", 0.5, 2.0)], query_id="three"),
+    )
+    golden = GoldenSet((query(["new"], "one"), query(["b"], "two"), query(["y"], "three")))
+    replay = Replay(pool, golden)
+    for values in ({}, {"recency_half_life_days": 5.0}, {"min_similarity": 0.75}):
+        choice = BASE.with_values(values)
+        together = explain_many(replay, golden.query_ids, choice)
+        assert together == [explain(replay, query_id, choice) for query_id in golden.query_ids]
+        assert any(answer.remedies for answer in together)
