@@ -18,7 +18,7 @@ from sweeper.results import Results
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for an annotation alone)
 
-__all__ = ["file_stem", "markdown_report", "result_tables", "write_report"]
+__all__ = ["facts_of", "file_stem", "markdown_report", "result_tables", "write_report"]
 
 
 def result_tables(results: Results) -> list[Table]:
@@ -49,6 +49,16 @@ def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) ->
         Caption and file name of each plot, relative to the report.
     """
     manifest = results.manifest
+    facts = facts_of(results)
+    parts = [f"# {manifest['name']}", "".join(f"- {fact}\n" for fact in facts)]
+    parts += [table.markdown() for table in result_tables(results)]
+    parts += [f"![{caption}]({name})" for caption, name in images]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def facts_of(results: Results) -> list[str]:
+    """Say in short what was swept, with what the embedder can show."""
+    manifest = results.manifest
     engine = manifest["pool"]["provenance"].get("engine", {})
     facts = [
         f"{len(results.trials)} settings, {manifest['golden']['n_queries']} questions, "
@@ -62,10 +72,7 @@ def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) ->
             "The embedder is lexical: it proves that a change regresses nothing and cannot show "
             "what a real model gains."
         )
-    parts = [f"# {manifest['name']}", "".join(f"- {fact}\n" for fact in facts)]
-    parts += [table.markdown() for table in result_tables(results)]
-    parts += [f"![{caption}]({name})" for caption, name in images]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return facts
 
 
 def write_report(results: Results) -> list[Path]:

@@ -42,16 +42,18 @@ class KnobAxis:
     ----------
     low, high
         Places of the ends.
+    by_ratio
+        Whether a place is a logarithm to base 10.
     """
 
     def __init__(self, knob: Knob, low: float, high: float) -> None:
         self._knob = knob
-        self._by_ratio = _is_by_ratio(knob) and low > 0
+        self.by_ratio = _is_by_ratio(knob) and low > 0
         self.low, self.high = self.place(low), self.place(high)
 
     def place(self, value: float) -> float:
         """Return where a value stands: its logarithm to base 10 where ratios count."""
-        return math.log10(value) if self._by_ratio else value
+        return math.log10(value) if self.by_ratio else value
 
     @property
     def apart(self) -> float:
@@ -69,13 +71,13 @@ class KnobAxis:
         has_apart
             Whether the place apart is drawn.
         """
-        if value is None or is_off(self._knob, value) or (self._by_ratio and float(value) <= 0):
+        if value is None or is_off(self._knob, value) or (self.by_ratio and float(value) <= 0):
             return self.apart if has_apart else None
         return self.place(float(value))
 
     def ticks(self) -> list[float]:
         """Return the values that are named."""
-        if not self._by_ratio:
+        if not self.by_ratio:
             return _round_values(self.low, self.high)
         span = self.high - self.low
         decades: Sequence[int] = range(math.floor(self.low), math.ceil(self.high) + 1)

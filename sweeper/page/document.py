@@ -1,0 +1,328 @@
+"""What the page's script reads: plain data, within a budget, so that a report opens anywhere.
+
+Numbers and texts alone; the page turns them into elements and never into markup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sweeper.explain import Explanation
+from sweeper.knobs import knob
+from sweeper.metrics import Metric
+from sweeper.page.charts import SERIES, charts
+from sweeper.page.findings import Findings
+from sweeper.page.knob_lines import knob_lines
+from sweeper.result_tables import figure_label
+from sweeper.tables import plain
+from sweeper.wording import explanation_sentences, explanation_table
+
+__all__ = ["Budget", "document"]
+
+_CURVE_METRICS = 3
+_TEXT = 300
+"""Characters of a question that are shown."""
+_EXPECTED = 3
+"""Expected keys of a question that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much a page holds at most.
+
+    Attributes
+    ----------
+    trials
+        Points of the trade-off.
+    figures
+        Numbers in all of them.
+    moves
+        Answers that stand elsewhere than today, over all settings.
+    characters
+        Of questions.
+    steps
+        Of one line of a curve.
+    explained
+        Questions.
+    """
+
+    trials: int = 2000
+    figures: int = 90_000
+    moves: int = 60_000
+    characters: int = 400_000
+    steps: int = 240
+    explained: int = 24
+
+    def halved(self) -> Budget:
+        """Return half of everything; a page that is still too large has unusual names."""
+        return Budget(
+            *(
+                max(1, amount // 2)
+                for amount in (
+                    self.trials,
+                    self.figures,
+                    self.moves,
+                    self.characters,
+                    self.steps,
+                    self.explained,
+                )
+            )
+        )
+
+
+def document(findings: Findings, budget: Budget) -> dict[str, Any]:
+    """Return the page's data.
+
+    Parameters
+    ----------
+    findings
+        What there is to show.
+    budget
+        How much of it.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: no NaN, no keys but texts.
+    """
+    results, subject = findings.results, findings.subject
+    questions = _questions(findings, budget)
+    figures = _figures(findings)
+    drawn = _drawn(findings, len(figures), budget)
+    return {
+        "address": results.address,
+        "current": findings.current,
+        "pick": None if subject is None else subject.trial,
+        "pickName": "best feasible" if findings.pick and findings.pick.keep else "recommended",
+        "constraints": [item.text for item in results.constraints],
+        "series": SERIES,
+        "figures": figures,
+        "axes": _axes(findings),
+        "knobs": _knobs(findings, drawn),
+        "trials": _trials(findings, drawn, figures),
+        "nTrials": len(results.trials),
+        "questions": questions,
+        "nQuestions": len(results.golden),
+        "moves": _moves(findings, drawn, len(questions["id"]), budget),
+        "differences": _differences(findings),
+        "curves": _curves(findings, budget),
+        "explained": _explained(findings, questions["id"], budget),
+        "charts": charts(),
+    }
+
+
+def _figures(findings: Findings) -> list[dict[str, Any]]:
+    """Return the figures that are shown, those that decide first."""
+    results = findings.results
+    wide = results.wide()
+    wanted = [item.address for item in results.objectives]
+    wanted += [item.address for item in results.constraints]
+    wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
+    wanted += [address for address in wide.columns if wide[address].notna().any()]
+    metrics = {str(metric): metric for metric in results.metrics}
+    counts = results.figures[results.figures["trial_id"] == results.current]
+    n_queries = {
+        f"{row.slice}.{row.metric}": int(row.n_queries)  # type: ignore[arg-type]
+        for row in counts.itertuples()
+    }
+    return [
+        {
+            "address": address,
+            "label": plain(figure_label(address)),
+            "slice": address.rpartition(".")[0],
+            "metric": address.rpartition(".")[2],
+            "more": _more_is_better(metrics.get(address.rpartition(".")[2])),
+            "nQuestions": n_queries.get(address, 0),
+        }
+        for address in dict.fromkeys(wanted)
+        if address in wide.columns
+    ]
+
+
+def _more_is_better(metric: Metric | None) -> bool:
+    return metric is None or metric.larger_is_better
+
+
+def _axes(findings: Findings) -> dict[str, str]:
+    """Return which figures the trade-off shows first."""
+    results = findings.results
+    for plot in results.manifest["plots"]:
+        return {"x": plot["x"], "y": plot["y"]}
+    addresses = [item.address for item in results.objectives]
+    addresses += [item.address for item in results.constraints]
+    addresses += list(results.wide().columns)
+    y, x = [*dict.fromkeys(addresses), addresses[0]][:2]
+    return {"x": x, "y": y}
+
+
+def _drawn(findings: Findings, n_figures: int, budget: Budget) -> list[int]:
+    """Return the trials that are drawn, in the order of their numbers."""
+    most = min(budget.trials, max(50, budget.figures // max(1, n_figures)))
+    return sorted(findings.ranked[:most])
+
+
+def _knobs(findings: Findings, drawn: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the knobs that varied: their values as texts, and as numbers where all are."""
+    found = []
+    for name in findings.results.varied_knobs:
+        own = knob(name)
+        values = sorted({findings.results.settings[n].given(name) for n in drawn}, key=own.sort_key)
+        numbers = [v for v in values if isinstance(v, int | float)]
+        found.append(
+            {
+                "name": name,
+                "label": plain(own.label or name),
+                "unit": own.unit,
+                "values": [own.format(value) for value in values],
+                "numeric": len(numbers) == len(values),
+            }
+        )
+    return found
+
+
+def _trials(
+    findings: Findings, drawn: Sequence[int], figures: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    results = findings.results
+    knobs = []
+    for name in results.varied_knobs:
+        given = [results.settings[n].given(name) for n in drawn]
+        order = sorted(set(given), key=knob(name).sort_key)
+        place = {value: number for number, value in enumerate(order)}
+        knobs.append([place[value] for value in given])
+    wide = results.wide([item["address"] for item in figures]).loc[list(drawn)]
+    tally = findings.tally(drawn)
+    arms = results.trials["arm"].tolist()
+    meets = results.trials["feasible"].tolist()
+    return {
+        "number": list(drawn),
+        "arm": {str(n): arms[n] for n in drawn if isinstance(arms[n], str)},
+        "knob": knobs,
+        "figure": [[_rounded(v) for v in column] for column in wide.to_numpy().T.tolist()],
+        "meets": [int(meets[n]) for n in drawn],
+        "better": [better for better, _ in tally],
+        "worse": [worse for _, worse in tally],
+    }
+
+
+def _rounded(value: float) -> float | None:
+    """Return a figure to four decimals, as it is printed."""
+    return round(value, 4) + 0.0 if math.isfinite(value) else None
+
+
+def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
+    """Return the questions that are listed, with where each is answered today."""
+    queries = findings.results.golden.queries
+    [(_, now)] = findings.first_positions([findings.current])
+    slices = list(dict.fromkeys(query.slice for query in queries))
+    columns: dict[str, list[Any]] = {n: [] for n in ("id", "slice", "text", "expected", "now")}
+    spent = 0
+    for query, position in zip(queries, now.tolist(), strict=True):
+        expected = list(query.expected[:_EXPECTED])
+        if len(query.expected) > _EXPECTED:
+            expected.append(f"and {len(query.expected) - _EXPECTED} more")
+        text = query.text if len(query.text) <= _TEXT else query.text[:_TEXT] + "..."
+        row = (query.query_id, slices.index(query.slice), plain(text), expected, int(position))
+        spent += 30 + len(query.query_id) + len(text) + sum(map(len, expected))
+        if spent > budget.characters and columns["id"]:
+            break
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    return {**columns, "slices": slices}
+
+
+def _moves(
+    findings: Findings, drawn: Sequence[int], n_shown: int, budget: Budget
+) -> dict[str, list[int]]:
+    """Return question and first position, in turn, where a trial's answer stands elsewhere."""
+    among = set(drawn)
+    trials = [n for n in findings.ranked if n in among and n != findings.current]
+    [(_, now)] = findings.first_positions([findings.current])
+    found: dict[str, list[int]] = {}
+    left = budget.moves
+    for start in range(0, len(trials), _AT_ONCE):
+        for number, first in findings.first_positions(trials[start : start + _AT_ONCE]):
+            changed = np.flatnonzero(first[:n_shown] != now[:n_shown])
+            if len(changed) > left:
+                continue
+            left -= len(changed)
+            pairs = np.stack([changed, first[changed]], axis=1)
+            found[str(number)] = pairs.ravel().tolist()
+        if left < _WORTH_LOOKING:
+            break
+    return found
+
+
+_AT_ONCE = 64
+_WORTH_LOOKING = 20
+
+
+def _differences(findings: Findings) -> list[dict[str, Any]]:
+    """Return the subject's difference from today per slice and metric, with its interval."""
+    if findings.comparison is None:
+        return []
+    return [
+        {
+            "slice": item.slice,
+            "metric": figure_label(f"x.{item.metric}").partition(" ")[2],
+            "difference": _rounded(item.difference),
+            "low": None if item.interval is None else _rounded(item.interval.low),
+            "high": None if item.interval is None else _rounded(item.interval.high),
+        }
+        for item in findings.comparison.differences
+    ]
+
+
+def _curves(findings: Findings, budget: Budget) -> list[dict[str, Any]]:
+    results = findings.results
+    addresses = [item.address for item in results.objectives]
+    addresses += [item.address for item in results.constraints]
+    named = [address.rpartition(".")[2] for address in addresses]
+    texts = [str(metric) for metric in results.metrics]
+    metrics = [m for m in dict.fromkeys([*named, *texts]) if m in texts][:_CURVE_METRICS]
+    curves, _ = findings.curves
+    found = [knob_lines(item, results, metrics, budget.steps) for item in curves]
+    return [item for item in found if item]
+
+
+def _explained(findings: Findings, shown: Sequence[str], budget: Budget) -> list[dict[str, Any]]:
+    number_of = {query_id: number for number, query_id in enumerate(shown)}
+    found: list[dict[str, Any]] = []
+    for moved, before, after in findings.explanations:
+        query = number_of.get(before.query.query_id)
+        if query is None or len(found) >= budget.explained:
+            continue
+        sides = [("today", before)] + ([] if after is None else [("pick", after)])
+        found.append(
+            {
+                "query": query,
+                "before": before.first_position,
+                "after": None if after is None else after.first_position,
+                "overtook": [] if moved is None else list(moved.overtook[:_EXPECTED]),
+                "sides": [_side(name, answer) for name, answer in sides],
+            }
+        )
+    return found
+
+
+def _side(name: str, answer: Explanation) -> dict[str, Any]:
+    table = explanation_table(answer)
+    lines = [
+        [column.text(value) for column, value in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+    route = answer.query.route
+    return {
+        "name": name,
+        "settings": answer.settings.text,
+        "class": None if route is None else route.query_class,
+        "columns": [column.header for column in table.columns],
+        "right": [column.justify == "right" for column in table.columns],
+        "rows": lines,
+        "lines": [*table.notes, *explanation_sentences(answer)],
+    }

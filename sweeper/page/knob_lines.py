@@ -1,0 +1,200 @@
+"""Exact curves as the page draws them: at the resolution of a screen, which is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeper.curves import cells_frame, curve_of, others_text
+from sweeper.golden import OVERALL
+from sweeper.knobs import Value
+from sweeper.plots.knob_axis import KnobAxis, changing
+from sweeper.pools import FloatArray
+from sweeper.results import Results
+from sweeper.settings import Settings
+from sweeper.staircase import Curve
+from sweeper.tables import plain
+
+__all__ = ["KnobLines", "knob_lines", "thinned", "with_curves"]
+
+_BASIC = ("recency_half_life_days", "min_similarity", "rrf_k")
+_MOST_KNOBS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnobLines:
+    """One exact curve and where it is marked.
+
+    Attributes
+    ----------
+    curve
+    base
+        ``today`` or ``pick``: whose other knobs it keeps.
+    marked
+        Value of the knob that runs today, and that of the pick.
+    """
+
+    curve: Curve
+    base: str
+    marked: tuple[Value, ...]
+
+
+def with_curves(
+    results: Results, today: Settings, pick: Settings | None
+) -> tuple[list[KnobLines], list[str]]:
+    """Compute the exact curve of every knob that has one, through today's setting and the pick.
+
+    Returns
+    -------
+    list of KnobLines, list of str
+        The curves, and what to say of knobs that varied and have none.
+    """
+    if not results.replayable:
+        return [], ["The engine shows no candidates, so there are no exact curves."]
+    bases = {"today": today} | ({} if pick in (None, today) else {"pick": pick})
+    varied = [name for name in results.varied_knobs if name not in _BASIC]
+    weights = [name for name in varied if "weights." in name]
+    names = [*_BASIC, *weights][:_MOST_KNOBS]
+    found: list[KnobLines] = []
+    without = [name for name in varied if name not in names]
+    for name in names:
+        try:
+            curves = [(base, curve_of(results, name, item)) for base, item in bases.items() if item]
+        except ValueError:  # such as a weight that another weight follows
+            without.append(name)
+            continue
+        marked = tuple(item.on_axis(name) for item in bases.values() if item)
+        found += [KnobLines(curve, base, marked) for base, curve in curves]
+    notes = []
+    if without:
+        texts = ", ".join(plain(name) for name in without)
+        notes.append(f"Without an exact curve: {texts}. Their values were tried one by one.")
+    return found, notes
+
+
+def knob_lines(
+    item: KnobLines, results: Results, metrics: Sequence[str], steps: int
+) -> dict[str, Any]:
+    """Return a curve for the page.
+
+    Parameters
+    ----------
+    item
+        The curve.
+    results
+        Gives the questions.
+    metrics
+        Which to show, by name.
+    steps
+        A line with more is drawn by the lowest and the highest of equal stretches.
+    """
+    curve, knob = item.curve, item.curve.knob
+    frames = {
+        metric: cells_frame(curve, results.replay, metric, intervals=False) for metric in metrics
+    }
+    on_axis = {m: f[f["low"].notna() & f["exact"] & f["figure"].notna()] for m, f in frames.items()}
+    views = [changing(f, knob, item.marked) for f in on_axis.values() if len(f)]
+    axis = KnobAxis(knob, min(v[0] for v in views), max(v[1] for v in views)) if views else None
+    if axis is None:
+        return {}
+    low, high = (10**p if axis.by_ratio else p for p in (axis.low, axis.high))
+    thin, count = False, 0
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for metric, frame in on_axis.items():
+        lines[metric] = []
+        apart = frames[metric][frames[metric]["low"].isna()].set_index("slice")["figure"]
+        for group in curve.groups:
+            own = frame[(frame["slice"] == group) & (frame["high"] > low) & (frame["low"] < high)]
+            if own.empty:
+                continue
+            own = own.sort_values("low")
+            places = np.array([axis.place(max(low, v)) for v in own["low"].tolist()])
+            values = own["figure"].to_numpy(np.float64)
+            kept = _changes(values)
+            places, values = places[kept], values[kept]
+            count = max(count, len(values))
+            if len(values) > steps:
+                chosen = thinned(places, values, steps)
+                places, values, thin = places[chosen], values[chosen], True
+            lines[metric].append(
+                {
+                    "slice": group,
+                    "at": [round(float(p), 5) for p in places],
+                    "figure": [round(float(v), 4) for v in values],
+                    "apart": _rounded(apart.get(group)),
+                }
+            )
+    has_apart = bool(curve.points)
+    ticks = [(round(axis.place(v), 5), _short(v)) for v in axis.ticks()]
+    if has_apart:
+        ticks.append((round(axis.apart, 5), knob.apart))
+    return {
+        "knob": knob.name,
+        "label": plain(knob.label or knob.name),
+        "unit": knob.unit,
+        "base": item.base,
+        "others": others_text(curve),
+        "ticks": [place for place, _ in ticks],
+        "labels": [text for _, text in ticks],
+        "low": round(axis.low, 5),
+        "high": round(axis.high, 5),
+        "ratio": axis.by_ratio,
+        "integer": knob.integer,
+        "apart": round(axis.apart, 5) if has_apart else None,
+        "apartText": knob.apart,
+        "marks": [
+            {"at": round(place, 5), "value": knob.format(value)}
+            for value in item.marked
+            if (place := axis.mark(value, has_apart=has_apart)) is not None
+        ],
+        "overall": OVERALL,
+        "lines": lines,
+        "steps": count,
+        "thinned": thin,
+    }
+
+
+def _changes(values: FloatArray) -> NDArray[np.bool_]:
+    """Return which cells differ from the one before."""
+    differs = np.ones(len(values), bool)
+    differs[1:] = values[1:] != values[:-1]
+    return differs
+
+
+def thinned(places: FloatArray, values: FloatArray, steps: int) -> NDArray[np.intp]:
+    """Return which steps of a line to draw: the lowest and highest of each of equal stretches.
+
+    Parameters
+    ----------
+    places, values : shape (n_steps,)
+        Where each step begins, ascending, and its figure.
+    steps
+        How many to keep at most.
+
+    Examples
+    --------
+    >>> thinned(np.arange(6.0), np.array([0.0, 5.0, 1.0, 2.0, 9.0, 3.0]), 4).tolist()
+    [0, 4, 5]
+    """
+    n_stretches = max(1, steps // 2 - 1)
+    edges = np.linspace(places[0], places[-1], n_stretches + 1)[1:-1]
+    stretch = np.searchsorted(edges, places, side="right")
+    start = np.flatnonzero(np.diff(stretch, prepend=-1))
+    kept = {0, len(places) - 1}
+    for first, stop in zip(start, [*start[1:], len(places)], strict=True):
+        own = values[first:stop]
+        kept |= {int(first + own.argmin()), int(first + own.argmax())}
+    return np.array(sorted(kept), np.intp)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(float(value), 4)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"

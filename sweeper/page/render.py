@@ -1,0 +1,422 @@
+"""The report as one HTML file: markup here, behaviour in ``report.js``, looks in ``report.css``.
+
+Names, questions and settings come from other people. Here they pass through ``html_text``, in the
+script they become text nodes, and the policy in the head lets nothing run but the two scripts whose
+digests it names: no network, no ``eval``, no handlers in attributes.
+
+References
+----------
+W3C, Content Security Policy Level 3, sections 2.3 and 6.7 (hashes of inline scripts).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from sweeper.compare import Difference
+from sweeper.page.findings import Findings
+from sweeper.report import facts_of, result_tables
+from sweeper.result_tables import Table, figure_label, front_table, top_table
+from sweeper.tables import Column, html_table, html_text, plain, signed
+from sweeper.wording import (
+    evidence_sentences,
+    headline,
+    is_supported,
+    origin,
+    premises,
+    shown_answers,
+    validation_sentences,
+)
+
+__all__ = ["render"]
+
+_SECTIONS = (
+    ("recommendation", "Recommendation"),
+    ("slices", "Slices"),
+    ("tradeoff", "Trade-off"),
+    ("curves", "Curves"),
+    ("questions", "Questions"),
+    ("explained", "Explained"),
+    ("tables", "Tables"),
+    ("provenance", "Provenance"),
+)
+
+_CHANGES = (
+    ("", "all"),
+    ("changed", "changed"),
+    ("better", "better"),
+    ("worse", "worse"),
+    ("gained", "gained: not returned before"),
+    ("lost", "lost: not returned now"),
+    ("up", "moved up"),
+    ("down", "moved down"),
+    ("missed", "not returned"),
+)
+
+
+def render(findings: Findings, data: Mapping[str, Any], library: str, licences: str) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    findings
+        Gives the parts that are written here: the recommendation, tables, provenance.
+    data
+        What the script reads.
+    library
+        Text of the plotting library.
+    licences
+        What is said of it.
+    """
+    script, style = (
+        (resources.files("sweeper.page") / name).read_text("utf-8")
+        for name in ("report.js", "report.css")
+    )
+    library = f"(() => {{{_inline(library)}\n}})();"
+    policy = (
+        "default-src 'none'; "
+        f"script-src '{_digest(library)}' '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    results = findings.results
+    name = html_text(results.manifest["name"])
+    links = "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{html_text(policy)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{name}: ranking settings</title>",
+        f"<style>{style}</style>",
+        "</head>",
+        "<body>",
+        '<a class="skip" href="#recommendation">To the recommendation</a>',
+        f"<header><h1>{name}</h1>",
+        f'<ul class="facts">{_items(facts_of(results))}</ul></header>',
+        f'<nav aria-label="Sections"><div>{links}'
+        '<button type="button" id="theme" hidden>Light or dark</button></div></nav>',
+        "<main>",
+        *_recommendation(findings),
+        *_slices(findings),
+        *_tradeoff(findings, len(data["trials"]["number"])),
+        *_curves(findings),
+        *_questions(),
+        *_explained(findings),
+        *_tables(findings),
+        *_provenance(findings, licences),
+        "</main>",
+        f"<footer>Made by sweeper {html_text(results.manifest['versions']['sweeper'])}. This file "
+        "needs no network and sends nothing.</footer>",
+        '<div id="tip" role="tooltip" hidden></div>',
+        f'<script type="application/json" id="data">{_json(data)}</script>',
+        f"<script>{library}</script>",
+        f"<script>{script}</script>",
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _inline(script: str) -> str:
+    """Return a script as it may stand inside an element: nothing in it ends the element."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """Return data as JSON in which no character means anything to HTML."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # A lone surrogate has no UTF-8.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _items(texts: Iterable[str]) -> str:
+    return "".join(f"<li>{html_text(text)}</li>" for text in texts)
+
+
+def _section(key: str, title: str, *parts: str) -> list[str]:
+    head = f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>'
+    return [head, *parts, "</section>"]
+
+
+def _shown(table: Table, *, element: str = "") -> str:
+    """Return a table with its notes; it scrolls by itself where it is wider than the page."""
+    own = f' id="{element}"' if element else ""
+    body = html_table(table.columns, table.rows, caption=table.title)
+    notes = "".join(f'<p class="quiet">{html_text(note)}</p>' for note in table.notes)
+    label = html_text(table.title)
+    return (
+        f'<div class="scroll"{own} tabindex="0" role="region" aria-label="{label}">{body}</div>'
+        + notes
+    )
+
+
+def _recommendation(findings: Findings) -> list[str]:
+    results, answer = findings.results, findings.pick
+    if answer is None:
+        said = html_text(findings.problem or "There is no recommendation.")
+        return _section(
+            "recommendation",
+            "Recommendation",
+            f'<div class="verdict unsure"><p>No recommendation</p><p>{said}</p></div>',
+        )
+    chosen = answer.chosen
+    verdict = [
+        f'<div class="verdict{"" if is_supported(answer) else " unsure"}">',
+        f"<p>{html_text(headline(answer))}</p>",
+        f"<p><code>{html_text(chosen.settings.text)}</code></p>",
+        f'<p class="quiet">{html_text(origin(results, chosen))}</p>',
+        *(f"<p>{html_text(line)}</p>" for line in premises(results, answer)),
+        "</div>",
+    ]
+    shown = shown_answers(answer)
+    columns = (
+        Column("figure", format=figure_label),
+        Column("current", "right"),
+        *(Column(f"{name} {results.named(item.trial)}", "right") for name, item in shown),
+    )
+    rows = [
+        (address, before, *(item.figures[address][1] for _, item in shown))
+        for address, (before, _) in answer.best.figures.items()
+    ]
+    figures = _shown(Table("What decides", columns, tuple(rows)))
+    parts = []
+    for name, item in shown:
+        title = f"{name[0].upper()}{name[1:]}: {item.settings.text}"
+        parts += [
+            f"<h3>{html_text(title)}</h3>",
+            f'<p class="quiet">{html_text(origin(results, item))}</p>',
+            f"<ul>{_items(evidence_sentences(answer, item))}</ul>",
+        ]
+    checked = " ".join(line.strip() for line in validation_sentences(answer))
+    parts.append(f"<h3>On questions that did not choose it</h3><p>{html_text(checked)}</p>")
+    return _section("recommendation", "Recommendation", *verdict, figures, *parts)
+
+
+def _slices(findings: Findings) -> list[str]:
+    comparison, subject = findings.comparison, findings.subject
+    if comparison is None or subject is None:
+        why = "Nothing else is recommended, so there is nothing to hold against today's setting."
+        return _section("slices", "Every slice", f"<p>{why}</p>")
+    name = "best feasible" if findings.pick and findings.pick.keep else "recommended"
+    columns = (
+        Column("slice"),
+        Column("metric", format=_metric),
+        Column("current", "right"),
+        Column(name, "right"),
+        Column("difference", "right", signed),
+        Column("95% interval", "right", _interval),
+        Column("p", "right"),
+        Column("finding"),
+        Column("differ", "right"),
+        Column("questions", "right"),
+    )
+    rows = [_difference(item) for item in comparison.differences]
+    title = f"Today's setting and the {name} one ({findings.results.named(subject.trial)})"
+    notes = (
+        "The interval is of the mean difference over these questions; p is of a two-sided "
+        "sign-flip test, corrected over this table by Holm's rule. Findings: better and worse "
+        "need p of at most 0.05; same: no question differs; unresolvable: too few differ for any "
+        "test to say yes; unclear: the rest.",
+    )
+    chart = '<div class="scripted"><div id="differences-chart" class="chart"></div></div>'
+    return _section(
+        "slices", "Every slice", _shown(Table(title, columns, tuple(rows), notes)), chart
+    )
+
+
+def _metric(name: str) -> str:
+    return figure_label(f"x.{name}").partition(" ")[2]
+
+
+def _difference(item: Difference) -> tuple[object, ...]:
+    return (
+        item.slice,
+        item.metric,
+        item.baseline,
+        item.challenger,
+        item.difference,
+        item.interval,
+        item.p_value,
+        item.finding,
+        item.n_differ,
+        item.n_queries,
+    )
+
+
+def _interval(item: Any) -> str:
+    return "-" if item is None else f"{signed(item.low)} to {signed(item.high)}"
+
+
+def _controls(*controls: str) -> str:
+    return f'<div class="controls scripted">{"".join(controls)}</div>'
+
+
+def _select(element: str, label: str, choices: Sequence[tuple[str, str]] = ()) -> str:
+    options = "".join(f'<option value="{value}">{text}</option>' for value, text in choices)
+    return f'<label>{label}<select id="{element}">{options}</select></label>'
+
+
+_NEEDS_SCRIPT = '<p class="unscripted">This part needs JavaScript.</p>'
+
+
+def _tradeoff(findings: Findings, drawn: int) -> list[str]:
+    results = findings.results
+    total, failed = len(results.trials), results.n_failed
+    said = [
+        "Each mark is a setting, larger where several have the same two figures. The line joins "
+        "those that no other beats in both."
+    ]
+    if results.constraints:
+        bounds = " and ".join(item.text for item in results.constraints)
+        said.append(f"A cross breaks a constraint ({bounds}).")
+    if failed:
+        said.append(f"{failed} of {total} settings have no figures.")
+    if drawn < total - failed:
+        said.append(
+            f"Drawn are {drawn} of {total} settings: the best by any figure, those along one knob, "
+            "those that are named, and an even sample of the rest."
+        )
+    return _section(
+        "tradeoff",
+        "Trade-off",
+        f"<p>{html_text(' '.join(said))}</p>",
+        _NEEDS_SCRIPT,
+        _controls(
+            _select("axis-x", "Across"),
+            _select("axis-y", "Up"),
+            _select("colour", "Colour"),
+            '<label>Setting number<input id="number" type="number" min="0" step="1"></label>',
+        ),
+        '<div class="side scripted"><div id="tradeoff-chart" class="chart"></div>',
+        '<div id="setting" class="panel" role="status" aria-live="polite"></div></div>',
+        _shown(_best(findings), element="front-table"),
+    )
+
+
+def _best(findings: Findings) -> Table:
+    results = findings.results
+    return front_table(results) if len(results.objectives) > 1 else top_table(results, 10)
+
+
+def _curves(findings: Findings) -> list[str]:
+    curves, notes = findings.curves
+    said = "".join(f"<p>{html_text(note)}</p>" for note in notes)
+    if not curves:
+        return _section("curves", "Exact curves", said or "<p>There are none.</p>")
+    return _section(
+        "curves",
+        "Exact curves",
+        "<p>Every value of one knob, not only those that were tried: between two steps no figure "
+        "changes. The other knobs stay as they are.</p>",
+        said,
+        _NEEDS_SCRIPT,
+        _controls(
+            _select("curve-knob", "Along"),
+            _select("curve-metric", "Metric"),
+            _select("curve-base", "Other knobs as"),
+        ),
+        '<div class="side scripted"><div><div id="curve-chart" class="chart"></div>',
+        '<label class="quiet">Read the figures at <input id="curve-at" type="range"></label>',
+        '<p id="curve-notes" class="quiet"></p></div>',
+        '<div id="curve-reading" class="panel"></div></div>',
+    )
+
+
+def _questions() -> list[str]:
+    return _section(
+        "questions",
+        "Questions",
+        '<p id="questions-setting"></p>',
+        _NEEDS_SCRIPT,
+        _controls(
+            '<label>Search<input id="search" type="search"></label>',
+            _select("filter-slice", "Slice"),
+            _select("filter-change", "Change", _CHANGES),
+        ),
+        '<p id="questions-count" class="quiet scripted" role="status"></p>',
+        '<div class="scroll scripted" tabindex="0" role="region" aria-label="Questions"><table>',
+        "<caption>Where each question's first expected row stands. A number of a question leads to "
+        "why.</caption>",
+        '<thead><tr id="questions-head"></tr></thead><tbody id="questions-body"></tbody></table>',
+        "</div>",
+        '<p class="scripted"><button type="button" id="questions-more" hidden></button></p>',
+    )
+
+
+def _explained(findings: Findings) -> list[str]:
+    results = findings.results
+    if not findings.explanations:
+        why = "No question moves." if results.replayable else "The engine shows no candidates."
+        return _section("explained", "One question explained", f"<p>{why}</p>")
+    example = html_text(findings.explanations[0][1].query.query_id)
+    address = html_text(results.address)
+    return _section(
+        "explained",
+        "One question explained",
+        "<p>Why each row stands where it stands. For any other question and setting: "
+        f"<code>sweep explain {address} {example} --trial NUMBER</code></p>",
+        _NEEDS_SCRIPT,
+        _controls(_select("explained-question", "Question")),
+        '<div id="explained-answer" class="scripted" aria-live="polite"></div>',
+    )
+
+
+def _tables(findings: Findings) -> list[str]:
+    tables = result_tables(findings.results)
+    front = _best(findings).title
+    kept = [table for table in tables if table.title != front]
+    return _section("tables", "Tables of the sweep", *(_shown(table) for table in kept))
+
+
+def _provenance(findings: Findings, licences: str) -> list[str]:
+    manifest = findings.results.manifest
+    pool = manifest["pool"]
+    facts = {
+        "sweep": findings.results.address,
+        "status": manifest["status"],
+        "started (UTC)": str(manifest["started"])[:16].replace("T", " "),
+        "config": manifest["config_path"],
+        "golden set": f"{manifest['golden']['path']} ({manifest['golden']['digest'][:16]})",
+        "corpus": f"{manifest['corpus']['path']} ({manifest['corpus']['digest'][:16]})",
+        "candidates": f"{pool['digest'][:16]}, depth {pool['depth']}" if pool["file"] else "none",
+        "engine": pool["provenance"].get("fingerprint") or manifest["spec"].get("engine"),
+        "ages measured from": pool["provenance"].get("as_of"),
+        "commit": manifest.get("git_commit"),
+        "versions": ", ".join(f"{name} {text}" for name, text in manifest["versions"].items()),
+        "spec": manifest["spec_hash"],
+    }
+    rows = "".join(
+        f"<dt>{html_text(name)}</dt><dd>{html_text(value)}</dd>"
+        for name, value in facts.items()
+        if value is not None
+    )
+    config = yaml.safe_dump(manifest["spec"]["config"], sort_keys=False, allow_unicode=True)
+    return _section(
+        "provenance",
+        "Provenance",
+        f"<dl>{rows}</dl>",
+        f"<details><summary>The config as it ran</summary><pre>{_lines(config)}</pre></details>",
+        f"<details><summary>Licences</summary><pre>{_lines(licences)}</pre></details>",
+    )
+
+
+def _lines(text: str) -> str:
+    """Return text of several lines as HTML shows it."""
+    return html.escape(plain(text, keep="\n"))

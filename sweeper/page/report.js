@@ -1,0 +1,851 @@
+"use strict";
+// The report's behaviour. Text from the sweep only ever becomes a text node, never markup.
+(() => {
+  const DATA = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const trials = DATA.trials;
+  const questions = DATA.questions;
+  const placeOf = new Map(trials.number.map((number, place) => [number, place]));
+  const figureOf = new Map(DATA.figures.map((figure, place) => [figure.address, place]));
+  const state = {
+    x: DATA.axes.x,
+    y: DATA.axes.y,
+    colour: "",
+    chosen: DATA.pick ?? DATA.current,
+    shown: 100,
+    sort: { by: null, down: false },
+  };
+  const views = {};
+
+  // --- elements ---------------------------------------------------------------------------------
+
+  function el(name, attributes = {}, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "onclick") node.addEventListener("click", value);
+      else if (value !== null && value !== undefined) node.setAttribute(key, value);
+    }
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
+  }
+
+  function options(select, choices, chosen) {
+    select.replaceChildren(
+      ...choices.map(([value, text]) => {
+        const option = el("option", { value }, text);
+        option.selected = value === chosen;
+        return option;
+      }),
+    );
+  }
+
+  function table(caption, headers, rows) {
+    const cell = (tag, content, right, extra) => {
+      const parts = Array.isArray(content) ? content : [content];
+      return el(tag, { class: right ? "right" : null, ...extra }, ...parts);
+    };
+    const head = headers.map((h) => cell("th", h.text, h.right, { scope: "col" }));
+    const body = rows.map((row) => {
+      const cells = row.map((content, n) => cell("td", content, headers[n].right, {}));
+      return el("tr", {}, ...cells);
+    });
+    return el(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+      el(
+        "table",
+        {},
+        el("caption", {}, caption),
+        el("thead", {}, el("tr", {}, ...head)),
+        el("tbody", {}, ...body),
+      ),
+    );
+  }
+
+  // --- numbers and words ------------------------------------------------------------------------
+
+  const four = (value) => (value === null || value === undefined ? "-" : value.toFixed(4));
+
+  function signed(value) {
+    const text = value.toFixed(4);
+    if (Number(text) === 0) return "0.0000";
+    return value > 0 ? `+${text}` : text.replace("-", "\u2212");
+  }
+
+  function difference(value, moreIsBetter) {
+    if (value === null) return "";
+    const better = moreIsBetter ? value > 0 : value < 0;
+    const text = signed(value);
+    const kind = text === "0.0000" ? "same" : better ? "up" : "down";
+    return el("span", { class: `difference ${kind}` }, text);
+  }
+
+  function settingsText(place) {
+    if (!DATA.knobs.length) return "today's settings";
+    return DATA.knobs
+      .map((knob, n) => `${knob.label} ${knob.values[trials.knob[n][place]]}`)
+      .join(", ");
+  }
+
+  function nameOf(place) {
+    const number = trials.number[place];
+    const arm = trials.arm[number];
+    const words = [`#${number}`];
+    if (arm) words.push(`(${arm})`);
+    if (number === DATA.current) words.push("(current)");
+    if (number === DATA.pick) words.push(`(${DATA.pickName})`);
+    return words.join(" ");
+  }
+
+  const figureAt = (address, place) => trials.figure[figureOf.get(address)][place];
+  const reciprocal = (position) => (position ? 1 / position : 0);
+  const standing = (position) => (position ? String(position) : "not returned");
+
+  function firstPositions(number) {
+    if (number === DATA.current) return questions.now;
+    const moves = DATA.moves[number];
+    if (!moves) return null;
+    const found = questions.now.slice();
+    for (let n = 0; n < moves.length; n += 2) found[moves[n]] = moves[n + 1];
+    return found;
+  }
+
+  function change(before, after) {
+    if (before === after) return { kind: "same", text: "same" };
+    if (!before) return { kind: "gained", text: `gained, at ${after}` };
+    if (!after) return { kind: "lost", text: `lost, was ${before}` };
+    if (after < before) return { kind: "up", text: `up, ${before} to ${after}` };
+    return { kind: "down", text: `down, ${before} to ${after}` };
+  }
+
+  // --- charts -----------------------------------------------------------------------------------
+
+  function themed(value) {
+    const style = getComputedStyle(document.documentElement);
+    const walk = (part) => {
+      if (typeof part === "string" && part.startsWith("@")) {
+        return style.getPropertyValue(`--${part.slice(1)}`).trim();
+      }
+      if (Array.isArray(part)) return part.map(walk);
+      if (part !== null && typeof part === "object") {
+        return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, walk(item)]));
+      }
+      return part;
+    };
+    return walk(value);
+  }
+
+  const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark";
+  const copied = (spec) => JSON.parse(JSON.stringify(spec));
+  const layer = (spec, name) => spec.layer.find((item) => item.name === name);
+
+  async function draw(name, element, spec, label) {
+    // Only the last of several redraws may finish.
+    const turn = (views[name]?.turn ?? 0) + 1;
+    views[name]?.result?.finalize();
+    views[name] = { turn };
+    const result = await window.vegaEmbed(element, themed(spec), {
+      actions: false,
+      ast: true,
+      defaultStyle: false,
+      renderer: "svg",
+      tooltip: false,
+    });
+    if (views[name].turn !== turn) {
+      result.finalize();
+      return null;
+    }
+    views[name].result = result;
+    const drawn = element.querySelector("svg");
+    if (drawn) {
+      drawn.setAttribute("role", "img");
+      drawn.setAttribute("aria-label", label);
+    }
+    return result.view;
+  }
+
+  const tip = byId("tip");
+
+  function showTip(event, lines) {
+    tip.replaceChildren(...lines.map((line) => el("div", {}, line)));
+    tip.hidden = false;
+    const width = tip.offsetWidth;
+    const height = tip.offsetHeight;
+    const left = Math.min(event.clientX + 14, document.documentElement.clientWidth - width - 8);
+    const below = event.clientY + 14;
+    const top = below + height > window.innerHeight ? event.clientY - height - 14 : below;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${Math.max(4, top)}px`;
+  }
+
+  function hideTip() {
+    tip.hidden = true;
+  }
+
+  // --- the trade-off ----------------------------------------------------------------------------
+
+  function colourChoices() {
+    return [
+      ["", "nothing"],
+      ...DATA.knobs.map((knob, n) => [`knob:${n}`, knob.label]),
+      ["better", "questions better"],
+      ["worse", "questions worse"],
+      ...DATA.figures.map((figure) => [`figure:${figure.address}`, figure.label]),
+    ];
+  }
+
+  function colourOf(place) {
+    const [kind, ...rest] = state.colour.split(":");
+    const what = rest.join(":");
+    if (kind === "knob") return DATA.knobs[what].values[trials.knob[what][place]];
+    if (kind === "figure") return figureAt(what, place);
+    return kind ? trials[kind][place] : "";
+  }
+
+  function colourEncoding() {
+    const [kind, what] = state.colour.split(":");
+    if (!kind) return { value: "@point" };
+    const title = colourChoices().find(([value]) => value === state.colour)[1];
+    const scheme = { name: "viridis", extent: isDark() ? [0.25, 1] : [0, 0.88] };
+    if (kind === "knob") {
+      const { values } = DATA.knobs[what];
+      const scale = { scheme, domain: values };
+      return { field: "colour", type: "ordinal", sort: null, title, scale };
+    }
+    return { field: "colour", type: "quantitative", title, scale: { scheme, zero: false } };
+  }
+
+  function tradeoffRows() {
+    const better = (address, value) =>
+      DATA.figures[figureOf.get(address)].more ? value : -value;
+    const groups = new Map();
+    trials.number.forEach((number, place) => {
+      const x = figureAt(state.x, place);
+      const y = figureAt(state.y, place);
+      if (x === null || y === null) return;
+      const key = `${x}|${y}`;
+      if (!groups.has(key)) groups.set(key, { x, y, places: [] });
+      groups.get(key).places.push(place);
+    });
+    const rank = (place) => {
+      const number = trials.number[place];
+      if (number === DATA.pick) return -2;
+      if (number === DATA.current) return -1;
+      return trials.meets[place] ? 0 : 1;
+    };
+    const points = [...groups.values()].map(({ x, y, places }) => {
+      const ordered = [...places].sort((a, b) => rank(a) - rank(b) || a - b);
+      const [place] = ordered;
+      const meets = trials.meets[place] ? "meets every constraint" : "breaks one";
+      return { x, y, place, places: ordered, count: places.length, meets, colour: colourOf(place) };
+    });
+    const sorted = [...points].sort(
+      (a, b) =>
+        better(state.x, b.x) - better(state.x, a.x) || better(state.y, b.y) - better(state.y, a.y),
+    );
+    let best = -Infinity;
+    const front = [];
+    for (const point of sorted) {
+      const value = better(state.y, point.y);
+      if (value > best) {
+        front.push({ x: point.x, y: point.y, order: point.x });
+        best = value;
+      }
+    }
+    return { points, front };
+  }
+
+  function tradeoffMarks(points) {
+    const found = [];
+    const add = (number, kind, text) => {
+      const place = placeOf.get(number);
+      const point = points.find((item) => item.places.includes(place));
+      if (point) found.push({ x: point.x, y: point.y, kind, text });
+    };
+    add(DATA.current, "current", "current");
+    if (DATA.pick !== null) add(DATA.pick, "pick", DATA.pickName);
+    if (state.chosen !== DATA.current && state.chosen !== DATA.pick) {
+      add(state.chosen, "chosen", `#${state.chosen}`);
+    }
+    return found;
+  }
+
+  function pointLines(point) {
+    const lines = [nameOf(point.place), settingsText(point.place)];
+    for (const address of new Set([state.y, state.x])) {
+      const { label } = DATA.figures[figureOf.get(address)];
+      lines.push(`${label}: ${four(figureAt(address, point.place))}`);
+    }
+    lines.push(`${trials.better[point.place]} better, ${trials.worse[point.place]} worse`);
+    if (point.meets === "breaks one") lines.push("breaks a constraint");
+    if (point.count > 1) lines.push(`${point.count - 1} more with these two figures`);
+    return lines;
+  }
+
+  async function drawTradeoff() {
+    const spec = copied(DATA.charts.tradeoff);
+    const { points, front } = tradeoffRows();
+    const label = (address) => DATA.figures[figureOf.get(address)].label;
+    spec.datasets = { points, front, marks: tradeoffMarks(points) };
+    for (const item of spec.layer) {
+      item.encoding.x.title = label(state.x);
+      item.encoding.y.title = label(state.y);
+    }
+    layer(spec, "front").mark.interpolate = DATA.figures[figureOf.get(state.x)].more
+      ? "step-before"
+      : "step-after";
+    const encoding = layer(spec, "points").encoding;
+    encoding.color = colourEncoding();
+    if (points.every((point) => point.meets !== "breaks one")) {
+      encoding.shape.legend = null;
+    }
+    const text = `${label(state.y)} against ${label(state.x)} for ${trials.number.length} settings. `
+      + "The table of best trade-offs below has the same settings.";
+    const view = await draw("tradeoff", byId("tradeoff-chart"), spec, text);
+    if (view === null) return;
+    view.addEventListener("pointermove", (event, item) => {
+      const point = item?.datum?.places ? item.datum : null;
+      if (point) showTip(event, pointLines(point));
+      else hideTip();
+    });
+    view.addEventListener("pointerout", hideTip);
+    view.addEventListener("click", (event, item) => {
+      if (item?.datum?.places) choose(trials.number[item.datum.place], item.datum.places);
+    });
+  }
+
+  // --- one setting ------------------------------------------------------------------------------
+
+  function choose(number, together = []) {
+    state.chosen = number;
+    state.shown = 100;
+    byId("number").value = String(number);
+    drawTradeoff();
+    showSetting(together);
+    showQuestions();
+  }
+
+  function bySlice(place) {
+    const metrics = [...new Set(DATA.figures.map((figure) => figure.metric))];
+    const slices = [...new Set(DATA.figures.map((figure) => figure.slice))];
+    slices.sort((a, b) => (a === "overall") - (b === "overall"));
+    const today = placeOf.get(DATA.current);
+    const headers = [{ text: "slice" }, { text: "questions", right: true }];
+    for (const metric of metrics) {
+      const figure = DATA.figures.find((item) => item.metric === metric);
+      const words = figure.label.slice(figure.slice.length + 1);
+      headers.push({ text: words, right: true }, { text: "from today", right: true });
+    }
+    const rows = slices.map((slice) => {
+      const own = DATA.figures.filter((figure) => figure.slice === slice);
+      const row = [slice, String(Math.max(...own.map((figure) => figure.nQuestions)))];
+      for (const metric of metrics) {
+        const figure = own.find((item) => item.metric === metric);
+        const value = figure ? figureAt(figure.address, place) : null;
+        const before = figure ? figureAt(figure.address, today) : null;
+        const known = value !== null && before !== null;
+        row.push(four(value), known ? difference(value - before, figure.more) : "");
+      }
+      return row;
+    });
+    return table("Every slice, beside today", headers, rows);
+  }
+
+  function showSetting(together = []) {
+    const panel = byId("setting");
+    const place = placeOf.get(state.chosen);
+    const command = (text) => el("code", {}, text);
+    if (place === undefined) {
+      panel.replaceChildren(
+        el("h3", {}, `#${state.chosen}`),
+        el("p", {}, "This setting is not among those that the report holds. For its figures: "),
+        el("p", {}, command(`sweep show ${DATA.address} --trial ${state.chosen}`)),
+      );
+      return;
+    }
+    const parts = [
+      el("h3", {}, `Setting ${nameOf(place)}`),
+      el("p", {}, settingsText(place)),
+    ];
+    if (state.chosen !== DATA.current) {
+      const counts = `${trials.better[place]} questions better than today, ${trials.worse[place]} worse.`;
+      parts.push(el("p", {}, counts));
+    }
+    if (!trials.meets[place]) {
+      parts.push(el("p", {}, `Breaks one of: ${DATA.constraints.join("; ")}.`));
+    }
+    if (together.length > 1) {
+      const links = together.slice(1, 9).map((other) =>
+        el("button", { type: "button", onclick: () => choose(trials.number[other]) }, nameOf(other)),
+      );
+      const more = together.length > 9 ? ` and ${together.length - 9} more` : "";
+      parts.push(el("p", {}, "At the same point: ", ...links, more));
+    }
+    parts.push(bySlice(place));
+    const positions = firstPositions(state.chosen);
+    if (positions === null) {
+      parts.push(
+        el("p", {}, "The report does not hold this setting's questions. To list them: ",
+          command(`sweep show ${DATA.address} --trial ${state.chosen} --queries`)),
+      );
+    } else if (state.chosen !== DATA.current) {
+      parts.push(...movedParts(positions));
+    }
+    panel.replaceChildren(...parts);
+  }
+
+  function movedParts(positions) {
+    const changed = questions.now
+      .map((before, query) => ({ query, before, after: positions[query] }))
+      .filter((item) => item.before !== item.after)
+      .map((item) => ({ ...item, gain: reciprocal(item.after) - reciprocal(item.before) }));
+    changed.sort((a, b) => Math.abs(b.gain) - Math.abs(a.gain) || a.query - b.query);
+    if (!changed.length) return [el("p", {}, "No question's first expected row stands elsewhere.")];
+    const list = (items) =>
+      items.map((item) => [
+        questions.id[item.query],
+        questions.slices[questions.slice[item.query]],
+        questions.text[item.query],
+        changeCell(item.before, item.after),
+      ]);
+    const headers = [{ text: "question" }, { text: "slice" }, { text: "text" }, { text: "change" }];
+    const count = changed.length > 8 ? `The 8 of ${changed.length} questions` : "The questions";
+    return [
+      table(`${count} that move most`, headers, list(changed.slice(0, 8))),
+      el("p", {}, el("button", {
+        type: "button",
+        onclick: () => {
+          byId("filter-change").value = "changed";
+          showQuestions();
+          byId("questions").scrollIntoView();
+          byId("search").focus({ preventScroll: true });
+        },
+      }, `List all ${changed.length} below`)),
+    ];
+  }
+
+  function changeCell(before, after) {
+    const { kind, text } = change(before, after);
+    return el("span", { class: `change ${kind}` }, text);
+  }
+
+  // --- curves -----------------------------------------------------------------------------------
+
+  function curve() {
+    const knob = byId("curve-knob").value;
+    const base = byId("curve-base").value;
+    const own = DATA.curves.filter((item) => item.knob === knob);
+    return own.find((item) => item.base === base) ?? own[0];
+  }
+
+  function valueText(item, at) {
+    if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return item.apartText;
+    let value = item.ratio ? 10 ** at : at;
+    if (item.integer) value = Math.round(value);
+    const text = String(Number(value.toPrecision(4)));
+    return item.unit ? `${text} ${item.unit}` : text;
+  }
+
+  function figureAlong(line, item, at) {
+    if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return line.apart;
+    let found = null;
+    for (let n = 0; n < line.at.length && line.at[n] <= at + 1e-12; n += 1) found = line.figure[n];
+    return found ?? line.figure[0];
+  }
+
+  function curveRows(item, metric) {
+    const lines = item.lines[metric];
+    const rows = [];
+    for (const line of lines) {
+      line.at.forEach((at, n) => rows.push({ at, figure: line.figure[n], slice: line.slice }));
+      rows.push({ at: item.high, figure: line.figure.at(-1), slice: line.slice });
+    }
+    const apart = lines
+      .filter((line) => line.apart !== null && item.apart !== null)
+      .map((line) => ({ at: item.apart, figure: line.apart, slice: line.slice }));
+    const names = ["current", DATA.pickName];
+    const colours = ["@current", "@pick"];
+    const marks = item.marks.map((mark, n) => ({
+      at: mark.at,
+      text: `${names[n]}: ${mark.value}`,
+      colour: themed(colours[n]),
+    }));
+    if (marks.length === 2 && Math.abs(marks[0].at - marks[1].at) < 1e-9) {
+      marks.pop();
+      marks[0].text = `current and ${names[1]}: ${item.marks[0].value}`;
+    }
+    return { lines: rows, apart, marks };
+  }
+
+  async function drawCurve() {
+    const item = curve();
+    if (!item) return;
+    const metric = byId("curve-metric").value;
+    const spec = copied(DATA.charts.curve);
+    const rows = curveRows(item, metric);
+    const spread = item.high - item.low || 1;
+    const ends = [item.low, item.high, ...(item.apart === null ? [] : [item.apart])];
+    const domain = [Math.min(...ends) - 0.03 * spread, Math.max(...ends) + 0.03 * spread];
+    const names = item.lines[metric].map((line) => line.slice);
+    const isOverall = (name) => name === item.overall;
+    const slices = names.filter((name) => !isOverall(name));
+    const label = (DATA.figures.find((f) => f.metric === metric)?.label ?? `x ${metric}`);
+    const words = label.slice(label.indexOf(" ") + 1);
+    spec.datasets = { ...rows, reading: [] };
+    spec.params = [
+      { name: "ticks", value: item.ticks },
+      { name: "labels", value: item.labels },
+    ];
+    const colours = names.map((name) =>
+      isOverall(name) ? "@ink" : DATA.series[slices.indexOf(name) % DATA.series.length],
+    );
+    for (const part of spec.layer) {
+      const { x, y, color } = part.encoding;
+      x.scale.domain = domain;
+      x.axis.values = item.ticks;
+      x.title = item.unit ? `${item.label} (${item.unit})` : item.label;
+      if (y && y.field) y.title = words;
+      if (color && color.field === "slice") color.scale = { domain: names, range: colours };
+    }
+    layer(spec, "lines").encoding.strokeDash = {
+      condition: { test: { field: "slice", equal: item.overall }, value: [5, 3] },
+      value: [1, 0],
+    };
+    layer(spec, "now_text").encoding.x.axis = null;
+    const text = `${words} per slice along ${item.label}, with ${item.others}. `
+      + "The slider below reads the figures at any value.";
+    const view = await draw("curve", byId("curve-chart"), spec, text);
+    const slider = byId("curve-at");
+    const low = Math.min(...ends);
+    slider.min = String(low);
+    slider.max = String(Math.max(...ends));
+    slider.step = String((Number(slider.max) - low) / 1000);
+    slider.value = String((item.marks.at(-1) ?? { at: item.low }).at);
+    byId("curve-notes").textContent = curveNotes(item);
+    readCurve();
+    if (view === null) return;
+    view.addEventListener("pointermove", (event) => {
+      const box = byId("curve-chart").querySelector("svg").getBoundingClientRect();
+      const at = view.scale("x").invert(event.clientX - box.left - view.origin()[0]);
+      if (Number.isFinite(at)) {
+        slider.value = String(at);
+        readCurve(at);
+      }
+    });
+  }
+
+  function curveNotes(item) {
+    const parts = [`With ${item.others}.`];
+    if (item.thinned) {
+      parts.push(
+        `Drawn at the resolution of the screen: the line with the most has ${item.steps} steps. `
+        + `sweep curve ${DATA.address} --knob ${item.knob} has every one.`,
+      );
+    } else {
+      parts.push("Every step is drawn.");
+    }
+    return parts.join(" ");
+  }
+
+  function snapped(item, at) {
+    if (item.apart === null) return Math.min(Math.max(at, item.low), item.high);
+    const edge = item.apart < item.low ? item.low : item.high;
+    if (Math.abs(at - item.apart) < Math.abs(at - edge) && (at - edge) * (item.apart - edge) > 0) {
+      return item.apart;
+    }
+    const held = Math.min(Math.max(at, item.low), item.high);
+    // A slider's steps hardly ever meet a marked value, so it catches.
+    const near = item.marks.find((mark) => Math.abs(mark.at - held) < 0.002 * (item.high - item.low));
+    return near ? near.at : held;
+  }
+
+  function readCurve(given) {
+    const item = curve();
+    const metric = byId("curve-metric").value;
+    const at = snapped(item, given ?? Number(byId("curve-at").value));
+    const [mark] = item.marks;
+    byId("curve-at").setAttribute("aria-valuetext", valueText(item, at));
+    const rows = item.lines[metric].map((line) => {
+      const value = figureAlong(line, item, at);
+      const before = mark ? figureAlong(line, item, mark.at) : null;
+      const known = value !== null && before !== null;
+      return [line.slice, four(value), known ? difference(value - before, true) : ""];
+    });
+    const about = item.thinned ? "About, at" : "At";
+    const caption = `${about} ${item.label} ${valueText(item, at)}`;
+    const second = mark ? `from ${mark.value}` : "";
+    byId("curve-reading").replaceChildren(
+      table(caption, [{ text: "slice" }, { text: "figure", right: true }, { text: second, right: true }], rows),
+    );
+    const { result } = views.curve ?? {};
+    if (result) {
+      const changes = window.vega.changeset().remove(() => true).insert([{ at }]);
+      result.view.change("reading", changes).runAsync();
+    }
+  }
+
+  function curveBases() {
+    const own = DATA.curves.filter((item) => item.knob === byId("curve-knob").value);
+    const words = { today: "today", pick: DATA.pickName };
+    const chosen = own.some((item) => item.base === "pick") ? "pick" : "today";
+    options(byId("curve-base"), own.map((item) => [item.base, words[item.base]]), chosen);
+    byId("curve-base").closest("label").hidden = own.length < 2;
+  }
+
+  // --- questions --------------------------------------------------------------------------------
+
+  const COLUMNS = [
+    { key: "id", text: "question", of: (row) => row.id },
+    { key: "slice", text: "slice", of: (row) => row.slice },
+    { key: "text", text: "text", of: (row) => row.text.toLowerCase() },
+    { key: "expected", text: "expected", of: (row) => row.expected.join(" ") },
+    { key: "before", text: "today", right: true, of: (row) => row.before || 1e9 },
+    { key: "after", text: "this setting", right: true, of: (row) => row.after || 1e9 },
+    { key: "gain", text: "change", of: (row) => row.gain },
+  ];
+
+  function questionRows(positions) {
+    return questions.id.map((id, n) => {
+      const before = questions.now[n];
+      const after = positions === null ? before : positions[n];
+      return {
+        n,
+        id,
+        slice: questions.slices[questions.slice[n]],
+        text: questions.text[n],
+        expected: questions.expected[n],
+        before,
+        after,
+        gain: reciprocal(after) - reciprocal(before),
+        kind: change(before, after).kind,
+      };
+    });
+  }
+
+  function matches(row) {
+    const wanted = byId("search").value.trim().toLowerCase();
+    const slice = byId("filter-slice").value;
+    const kind = byId("filter-change").value;
+    if (slice && row.slice !== slice) return false;
+    if (kind === "changed" && row.kind === "same") return false;
+    if (kind === "better" && !(row.gain > 0)) return false;
+    if (kind === "worse" && !(row.gain < 0)) return false;
+    if (kind === "missed" && (row.after || !row.expected.length)) return false;
+    if (["gained", "lost", "up", "down"].includes(kind) && row.kind !== kind) return false;
+    const all = `${row.id} ${row.slice} ${row.text} ${row.expected.join(" ")}`.toLowerCase();
+    return wanted.split(/\s+/).every((word) => all.includes(word));
+  }
+
+  function compareRows(a, b) {
+    const column = COLUMNS.find((item) => item.key === state.sort.by);
+    const [one, other] = [column.of(a), column.of(b)];
+    const order = one < other ? -1 : one > other ? 1 : a.n - b.n;
+    return state.sort.down ? -order : order;
+  }
+
+  function showQuestions() {
+    const positions = firstPositions(state.chosen);
+    const place = placeOf.get(state.chosen);
+    const rows = questionRows(positions).filter(matches);
+    if (state.sort.by) rows.sort(compareRows);
+    const name = place === undefined ? `#${state.chosen}` : nameOf(place);
+    byId("questions-setting").textContent =
+      positions === null
+        ? `The report does not hold the questions of ${name}: all stand as today.`
+        : `Setting ${name}${place === undefined ? "" : `: ${settingsText(place)}`}`;
+    const listed = DATA.nQuestions > questions.id.length
+      ? ` The report lists ${questions.id.length} of ${DATA.nQuestions}.`
+      : "";
+    byId("questions-count").textContent =
+      `${rows.length} of ${questions.id.length} questions.${listed}`;
+    const explained = new Set(DATA.explained.map((item) => item.query));
+    const body = rows.slice(0, state.shown).map((row) => {
+      const expected = row.expected.length ? row.expected.join(", ") : "nothing";
+      const id = explained.has(row.n)
+        ? el("button", { type: "button", title: "explain", onclick: () => explain(row.n) }, row.id)
+        : row.id;
+      const place = (position) => (row.expected.length ? standing(position) : "-");
+      const changed = row.expected.length ? changeCell(row.before, row.after) : "-";
+      const cells = [id, row.slice, row.text, expected, place(row.before), place(row.after), changed];
+      return el("tr", {}, ...cells.map((cell, n) =>
+        el("td", { class: COLUMNS[n].right ? "right" : null }, cell)));
+    });
+    byId("questions-body").replaceChildren(...body);
+    const more = byId("questions-more");
+    more.hidden = rows.length <= state.shown;
+    more.textContent = `Show ${Math.min(200, rows.length - state.shown)} more`;
+    for (const column of COLUMNS) {
+      const head = byId(`sort-${column.key}`);
+      const sorted = state.sort.by === column.key;
+      head.setAttribute("aria-sort", !sorted ? "none" : state.sort.down ? "descending" : "ascending");
+    }
+  }
+
+  function sortBy(key) {
+    const again = state.sort.by === key;
+    state.sort = again && state.sort.down ? { by: null, down: false } : { by: key, down: again };
+    showQuestions();
+  }
+
+  function questionHead() {
+    byId("questions-head").replaceChildren(
+      ...COLUMNS.map((column) =>
+        el("th", { scope: "col", id: `sort-${column.key}`, class: column.right ? "right" : null },
+          el("button", { type: "button", onclick: () => sortBy(column.key) }, column.text)),
+      ),
+    );
+  }
+
+  // --- one question explained -------------------------------------------------------------------
+
+  function explain(query) {
+    byId("explained-question").value = String(query);
+    showExplained();
+    byId("explained").scrollIntoView();
+    byId("explained-question").focus({ preventScroll: true });
+  }
+
+  function showExplained() {
+    const query = Number(byId("explained-question").value);
+    const item = DATA.explained.find((one) => one.query === query);
+    const expected = questions.expected[query];
+    const parts = [
+      el("p", {}, el("strong", {}, questions.text[query])),
+      el("p", {}, `Slice ${questions.slices[questions.slice[query]]}; expected: `
+        + `${expected.length ? expected.join(", ") : "nothing"}.`),
+    ];
+    if (item.after !== null) {
+      const overtook = item.overtook.length
+        ? `; now before it: ${item.overtook.join(", ")}`
+        : "";
+      parts.push(el("p", {}, changeCell(item.before, item.after), overtook));
+    }
+    const words = { today: "Today", pick: DATA.pickName };
+    for (const side of item.sides) {
+      const headers = side.columns.map((text, n) => ({ text, right: side.right[n] }));
+      const title = `${words[side.name][0].toUpperCase()}${words[side.name].slice(1)}`;
+      parts.push(el("h3", {}, title), el("p", { class: "quiet" }, side.settings));
+      if (side.class) parts.push(el("p", {}, `Class: ${side.class}`));
+      const rows = side.rows.map((row) => [...row]);
+      parts.push(table(`What is returned ${side.name === "today" ? "today" : "then"}`, headers, rows));
+      parts.push(...side.lines.map((line) => el("p", { class: "quiet" }, line)));
+    }
+    byId("explained-answer").replaceChildren(...parts);
+  }
+
+  // --- the page ---------------------------------------------------------------------------------
+
+  async function drawDifferences() {
+    const element = byId("differences-chart");
+    if (!element) return;
+    const spec = copied(DATA.charts.differences);
+    spec.datasets = { differences: DATA.differences };
+    spec.encoding.color.scale = { range: DATA.series };
+    const text = "Differences from today per slice, with intervals; the table above has the numbers.";
+    await draw("differences", element, spec, text);
+  }
+
+  function redraw() {
+    drawTradeoff();
+    drawDifferences();
+    if (DATA.curves.length) drawCurve();
+  }
+
+  function setUpTradeoff() {
+    const choices = DATA.figures.map((figure) => [figure.address, figure.label]);
+    options(byId("axis-x"), choices, state.x);
+    options(byId("axis-y"), choices, state.y);
+    options(byId("colour"), colourChoices(), state.colour);
+    for (const [id, key] of [["axis-x", "x"], ["axis-y", "y"], ["colour", "colour"]]) {
+      byId(id).addEventListener("change", (event) => {
+        state[key] = event.target.value;
+        drawTradeoff();
+      });
+    }
+    const number = byId("number");
+    number.max = String(DATA.nTrials - 1);
+    number.value = String(state.chosen);
+    number.addEventListener("change", () => {
+      const wanted = Number(number.value);
+      if (number.value !== "" && Number.isInteger(wanted) && wanted >= 0 && wanted < DATA.nTrials) {
+        choose(wanted);
+      }
+    });
+    for (const cell of document.querySelectorAll("#front-table tbody td:first-child")) {
+      const found = /#(\d+)/.exec(cell.textContent);
+      if (!found) continue;
+      const text = cell.textContent;
+      const show = () => {
+        choose(Number(found[1]));
+        byId("setting").scrollIntoView({ block: "nearest" });
+      };
+      cell.replaceChildren(el("button", { type: "button", onclick: show }, text));
+    }
+  }
+
+  function setUpCurves() {
+    if (!DATA.curves.length) return;
+    const labels = new Map(DATA.curves.map((item) => [item.knob, item.label]));
+    options(byId("curve-knob"), [...labels], DATA.curves[0].knob);
+    const metrics = Object.keys(DATA.curves[0].lines);
+    const preferred = metrics.find((metric) => state.y.endsWith(`.${metric}`)) ?? metrics[0];
+    options(byId("curve-metric"), metrics.map((metric) => [metric, metric]), preferred);
+    curveBases();
+    byId("curve-knob").addEventListener("change", () => {
+      curveBases();
+      drawCurve();
+    });
+    for (const id of ["curve-base", "curve-metric"]) byId(id).addEventListener("change", drawCurve);
+    byId("curve-at").addEventListener("input", () => readCurve());
+  }
+
+  function setUpQuestions() {
+    questionHead();
+    options(byId("filter-slice"), [["", "all slices"], ...questions.slices.map((s) => [s, s])], "");
+    for (const id of ["search", "filter-slice", "filter-change"]) {
+      byId(id).addEventListener("input", () => {
+        state.shown = 100;
+        showQuestions();
+      });
+    }
+    byId("questions-more").addEventListener("click", () => {
+      state.shown += 200;
+      showQuestions();
+    });
+  }
+
+  function setUpExplained() {
+    if (!DATA.explained.length) return;
+    options(
+      byId("explained-question"),
+      DATA.explained.map((item) => {
+        const moved = item.after === null ? standing(item.before) : change(item.before, item.after).text;
+        return [String(item.query), `${questions.id[item.query]} (${moved})`];
+      }),
+      String(DATA.explained[0].query),
+    );
+    byId("explained-question").addEventListener("change", showExplained);
+    showExplained();
+  }
+
+  function setUpTheme() {
+    const root = document.documentElement;
+    const button = byId("theme");
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      redraw();
+    });
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  }
+
+  setUpTheme();
+  setUpTradeoff();
+  setUpCurves();
+  setUpQuestions();
+  setUpExplained();
+  showSetting();
+  showQuestions();
+  document.body.classList.add("ready");
+  redraw();
+})();
