@@ -299,5 +299,6 @@ def test_many_questions_are_explained_as_each_alone() -> None:
     for values in ({}, {"recency_half_life_days": 5.0}, {"min_similarity": 0.75}):
         choice = BASE.with_values(values)
         together = explain_many(replay, golden.query_ids, choice)
-        assert together == [explain(replay, query_id, choice) for query_id in golden.query_ids]
+        alone = [explain(replay, query_id, choice) for query_id in golden.query_ids]
+        assert repr(together) == repr(alone)  # an unknown age is no number, and equals nothing
         assert any(answer.remedies for answer in together)
