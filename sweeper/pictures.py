@@ -115,7 +115,7 @@ def draw_staircase(
         cells_frame(curve, results.replay, metric, intervals=intervals),
         knob=curve.knob,
         metric=metric,
-        current=curve.settings.on_axis(curve.knob.name),
+        current=results.current_settings.on_axis(curve.knob.name),
         sampled=_sampled(results, curve, metric) if sampled else None,
         ax=ax,
     )

@@ -95,8 +95,8 @@ def summary_html(summary: Summary) -> str:
     """Return what a call of ``run_sweep`` did, and the results."""
     failures = [str(failure) for failure in summary.failed]
     facts = [
-        f"{summary.n_run} trials run, {summary.n_kept} found finished, "
-        f"{summary.n_captured} pools captured",
+        f"trials run: {summary.n_run}; found finished: {summary.n_kept}; "
+        f"pools captured: {summary.n_captured}",
         *(f"failed: {text}" for text in failures[:_SHOWN]),
         *summary.notes,
     ]
@@ -124,7 +124,12 @@ def pick_html(answer: Pick) -> str:
     parts = [
         _title(headline(answer)),
         _code(chosen.settings.text),
-        _list(f"What runs today does not meet {text}." for text in answer.broken),
+        _list(
+            [
+                f"constraints: {', '.join(item.text for item in answer.constraints) or 'none'}",
+                *(f"What runs today does not meet {text}." for text in answer.broken),
+            ]
+        ),
         figures,
     ]
     for name, item in shown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ def _read(path: Path) -> Any:
     return notebook
 
 
+def _prose(path: Path) -> str:
+    return "\n\n".join(c.source for c in _read(path).cells if c.cell_type == "markdown")
+
+
 def _code(path: Path) -> list[str]:
     """Return the code cells without the lines that are for the notebook itself."""
     return [
@@ -34,8 +39,22 @@ def _code(path: Path) -> list[str]:
     ]
 
 
-def test_there_are_notebooks() -> None:
-    assert NOTEBOOKS
+def test_notebooks_are_numbered_and_each_is_one_story() -> None:
+    assert [path.name[:3] for path in NOTEBOOKS] == ["01-", "02-", "03-", "04-"]
+    for path in NOTEBOOKS:
+        titles = re.findall(r"^# .+$", _prose(path), re.MULTILINE)
+        assert len(titles) == 1
+
+
+@each_notebook
+def test_links_in_a_notebook_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", _prose(path)):
+        assert (path.parent / link).exists(), link
+
+
+@each_notebook
+def test_a_notebook_types_no_figure_that_it_could_compute(path: Path) -> None:
+    assert not re.findall(r"\b0\.\d{2,}", _prose(path))
 
 
 @each_notebook
@@ -55,7 +74,7 @@ def test_a_notebook_runs_from_top_to_bottom_in_an_empty_results_folder(
         resources={"metadata": {"path": str(tmp_path / "notebooks")}},
     )
     client.execute()
-    assert (tmp_path / "results").is_dir()
+    assert list((tmp_path / "results").rglob("manifest.json")), "a sweep was carried out here"
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.get("name") == "stderr"]
     assert any("image/png" in output.get("data", {}) for output in outputs)

@@ -262,3 +262,12 @@ def test_a_staircase_is_drawn_with_what_the_trials_saw(bundled: Results) -> None
 def test_a_staircase_of_a_metric_that_was_not_recorded_is_refused(bundled: Results) -> None:
     with pytest.raises(InputError, match=r'no metric "ndcg@10"'):
         bundled.plot_staircase("ndcg@10")
+
+
+def test_a_staircase_marks_what_runs_today_whatever_trial_it_runs_through(bundled: Results) -> None:
+    axes = bundled.plot_staircase(
+        "mrr", name=HALF_LIFE, settings={"rrf_k": 20, HALF_LIFE: 1800}, intervals=False
+    )
+    assert [text.get_text() for text in axes.texts if "current" in text.get_text()] == [
+        "current: off"
+    ]
