@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,25 @@ from sweeper.cli import console
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from sweeper.constraints import Constraint, Objective
     from sweeper.knobs import Value
+    from sweeper.picked import Pick
     from sweeper.results import Results
     from sweeper.settings import Settings
 
-__all__ = ["Assignments", "ResultsFolder", "assigned", "captured", "opened"]
+__all__ = [
+    "Assignments",
+    "Horizon",
+    "Maximize",
+    "PickPolicy",
+    "Policy",
+    "ResultsFolder",
+    "SubjectTo",
+    "assigned",
+    "captured",
+    "opened",
+    "picked",
+]
 
 ResultsFolder = Annotated[
     Path, typer.Option("--results", help="Folder of all results.", metavar="DIR")
@@ -26,6 +41,37 @@ Assignments = Annotated[
     typer.Option(
         "--settings", help="Change a knob of the setting: rrf_k=20.", metavar="KNOB=VALUE"
     ),
+]
+
+
+class Policy(enum.StrEnum):
+    """Which answer is the recommendation."""
+
+    supported = "supported"
+    best = "best"
+    dominant = "dominant"
+
+
+Maximize = Annotated[
+    list[str] | None,
+    typer.Option(help="Figure to maximise; the first one decides.", metavar="FIGURE"),
+]
+
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(help="Bound such as 'entity.recall@10 >= current'.", metavar="CONSTRAINT"),
+]
+
+PickPolicy = Annotated[
+    Policy,
+    typer.Option(
+        help="supported: only a gain that is more than luck. best: the best feasible setting. "
+        "dominant: no question worse."
+    ),
+]
+
+Horizon = Annotated[
+    float, typer.Option(help="Days for which it has to hold as content ages.", metavar="DAYS")
 ]
 
 
@@ -88,3 +134,58 @@ def opened(sweep: str, root: Path) -> Results:
             "no figures (status failed). The same sweep run tries them again."
         )
     return found
+
+
+def picked(
+    found: Results,
+    maximize: list[str] | None,
+    subject_to: list[str] | None,
+    policy: Policy,
+    horizon_days: float,
+) -> Pick:
+    """Recommend a setting, by what the options of ``sweep pick`` say.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be read.
+    InfeasibleError
+        If no setting meets the constraints.
+    """
+    from sweeper.pick import pick
+
+    if not horizon_days >= 0:
+        raise InputError(
+            f"--horizon: must be a number of days of at least 0, got {horizon_days:g}."
+        )
+    return pick(
+        found,
+        objectives=_objectives(found, maximize),
+        constraints=_constraints(found, subject_to),
+        policy=policy.value,
+        horizon_days=horizon_days,
+    )
+
+
+def _objectives(found: Results, texts: list[str] | None) -> list[Objective] | None:
+    from sweeper.constraints import Objective
+
+    if not texts:
+        return None
+    found.wide(texts)
+    return [Objective(text, "maximize") for text in texts]
+
+
+def _constraints(found: Results, texts: list[str] | None) -> list[Constraint] | None:
+    from sweeper.constraints import parse_constraint
+
+    if texts is None:
+        return None
+    parsed = []
+    for text in texts:
+        try:
+            parsed.append(parse_constraint(text))
+        except ValueError as error:
+            raise InputError(Problem(str(error), where="--subject-to")) from error
+    found.wide([item.address for item in parsed])
+    return parsed

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.options import ResultsFolder, opened
+from sweeper.cli.options import (
+    Horizon,
+    Maximize,
+    PickPolicy,
+    Policy,
+    ResultsFolder,
+    SubjectTo,
+    opened,
+    picked,
+)
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sweeper.constraints import Constraint, Objective
     from sweeper.knobs import Value
     from sweeper.pick import Answer, Pick
     from sweeper.results import Results
     from sweeper.settings import Settings
 
 __all__ = ["pick"]
-
-
-class Policy(enum.StrEnum):
-    """Which answer is the recommendation."""
-
-    supported = "supported"
-    best = "best"
-    dominant = "dominant"
 
 
 class Form(enum.StrEnum):
@@ -50,24 +50,10 @@ _REQUEST_FIELDS = ("min_similarity", "limit", "depth", "stores")
 
 def pick(
     sweep: Annotated[str, typer.Argument(help="A folder, a name (its latest), or name/id.")],
-    maximize: Annotated[
-        list[str] | None,
-        typer.Option(help="Figure to maximise; the first one decides.", metavar="FIGURE"),
-    ] = None,
-    subject_to: Annotated[
-        list[str] | None,
-        typer.Option(help="Bound such as 'entity.recall@10 >= current'.", metavar="CONSTRAINT"),
-    ] = None,
-    policy: Annotated[
-        Policy,
-        typer.Option(
-            help="supported: only a gain that is more than luck. best: the best feasible setting. "
-            "dominant: no question worse."
-        ),
-    ] = Policy.supported,
-    horizon: Annotated[
-        float, typer.Option(help="Days for which it has to hold as content ages.", metavar="DAYS")
-    ] = 90.0,
+    maximize: Maximize = None,
+    subject_to: SubjectTo = None,
+    policy: PickPolicy = Policy.supported,
+    horizon: Horizon = 90.0,
     emit: Annotated[
         Form | None, typer.Option(help="Print only the chosen settings, in this form.")
     ] = None,
@@ -87,19 +73,9 @@ def pick(
     Exit code 6 if no setting meets the constraints.
     For example: sweep pick recency --subject-to 'entity.recall@10 >= current'
     """
-    from sweeper.pick import pick as pick_settings
-
-    if not horizon >= 0:
-        raise InputError(f"--horizon: must be a number of days of at least 0, got {horizon:g}.")
     names = _names(name or [])
     found = opened(sweep, results)
-    answer = pick_settings(
-        found,
-        objectives=_objectives(found, maximize),
-        constraints=_constraints(found, subject_to),
-        policy=policy.value,
-        horizon_days=horizon,
-    )
+    answer = picked(found, maximize, subject_to, policy, horizon)
     _keep(found, answer)
     if json:
         console.print_json("sweep.pick/1", _document(found, answer))
@@ -122,30 +98,6 @@ def _names(texts: list[str]) -> dict[str, str]:
         except KeyError as error:
             raise InputError(Problem(str(error.args[0]), where="--name")) from error
     return names
-
-
-def _objectives(found: Results, texts: list[str] | None) -> list[Objective] | None:
-    from sweeper.constraints import Objective
-
-    if not texts:
-        return None
-    found.wide(texts)
-    return [Objective(text, "maximize") for text in texts]
-
-
-def _constraints(found: Results, texts: list[str] | None) -> list[Constraint] | None:
-    from sweeper.constraints import parse_constraint
-
-    if texts is None:
-        return None
-    parsed = []
-    for text in texts:
-        try:
-            parsed.append(parse_constraint(text))
-        except ValueError as error:
-            raise InputError(Problem(str(error), where="--subject-to")) from error
-    found.wide([item.address for item in parsed])
-    return parsed
 
 
 def _keep(found: Results, answer: Pick) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from sweeper.errors import InputError, SweeperError
+from sweeper.errors import InfeasibleError, InputError
 from sweeper.files import write_atomically
 from sweeper.page.document import Budget, document
 from sweeper.page.findings import Findings
@@ -26,7 +26,7 @@ _SMALLEST = 8
 """Halvings of the budget after which a page is as small as it gets."""
 
 
-def html_report(results: Results, answer: Pick | None = None) -> str:
+def html_report(results: Results, answer: Pick | None = None, *, problem: str | None = None) -> str:
     """Return the report of a sweep as one HTML document of less than 3 MB.
 
     Large sweeps are thinned: the settings that somebody may look for are drawn before an even
@@ -37,20 +37,19 @@ def html_report(results: Results, answer: Pick | None = None) -> str:
     results
         A finished sweep.
     answer
-        What to recommend; :func:`sweeper.pick.pick` with its defaults unless given. Where no
-        setting meets the constraints the report says so.
+        What to recommend; ``results.pick()`` unless given.
+    problem
+        Why nothing is recommended, where that is known.
 
     Raises
     ------
     InputError
         If tables or candidates of the sweep are gone or damaged.
     """
-    problem = None
-    if answer is None:
+    if answer is None and problem is None:
         try:
             answer = pick(results)
-        except SweeperError as error:
-            results.check_tables()  # a damaged sweep has no report
+        except InfeasibleError as error:
             problem = str(error)
     findings = Findings(results, answer, problem)
     budget = Budget()
@@ -65,25 +64,33 @@ def html_report(results: Results, answer: Pick | None = None) -> str:
     )
 
 
-def write_html_report(results: Results, answer: Pick | None = None) -> Path:
-    """Write ``report.html`` beside the sweep's tables and return its path.
+def write_html_report(
+    results: Results,
+    answer: Pick | None = None,
+    *,
+    problem: str | None = None,
+    path: str | Path | None = None,
+) -> Path:
+    """Write the report of a sweep and return its path.
 
     Parameters
     ----------
-    results, answer
+    results, answer, problem
         As in :func:`html_report`.
+    path
+        Where; ``report.html`` beside the sweep's tables unless given.
 
     Raises
     ------
     StorageError
         If the disk is full or fails.
     """
-    path = results.folder / "report.html"
-    write_atomically(path, html_report(results, answer))
-    return path
+    place = results.folder / "report.html" if path is None else Path(path)
+    write_atomically(place, html_report(results, answer, problem=problem))
+    return place
 
 
-_EXPORTS = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
+_EXPORTS = "window.vegaEmbed = vegaEmbed;"
 
 
 @functools.cache

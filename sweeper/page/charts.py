@@ -63,7 +63,6 @@ def _spec(**parts: Any) -> dict[str, Any]:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
         "config": _CONFIG,
         **parts,
     }
@@ -121,48 +120,36 @@ def _tradeoff() -> dict[str, Any]:
                 "mark": {"type": "point", "filled": False, "strokeWidth": 2.4},
                 "encoding": {
                     **place,
-                    "stroke": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": {
-                            "domain": ["current", "pick", "chosen"],
-                            "range": ["@current", "@pick", "@ink"],
-                        },
-                        "legend": None,
-                    },
-                    "shape": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": {
-                            "domain": ["current", "pick", "chosen"],
-                            "range": ["diamond", "square", "circle"],
-                        },
-                        "legend": None,
-                    },
-                    "size": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": {
-                            "domain": ["current", "pick", "chosen"],
-                            "range": [360, 330, 620],
-                        },
-                        "legend": None,
+                    **{
+                        channel: {"field": channel, "type": kind, "scale": None}
+                        for channel, kind in (
+                            ("stroke", "nominal"),
+                            ("shape", "nominal"),
+                            ("size", "quantitative"),
+                        )
                     },
                 },
             },
-            {
-                "name": "names",
-                "data": {"name": "marks"},
-                "mark": {
-                    "type": "text",
-                    "align": "center",
-                    "baseline": "top",
-                    "dy": 16,
-                    "fontSize": 12,
-                    "color": "@ink",
-                },
-                "encoding": {**place, "text": {"field": "text", "type": "nominal"}},
-            },
+            *(
+                {
+                    "name": name,
+                    "data": {"name": "marks"},
+                    "mark": {
+                        "type": "text",
+                        "align": "center",
+                        "baseline": "top",
+                        "dy": 16,
+                        "fontSize": 12,
+                        "color": "@ink",
+                        **look,
+                    },
+                    "encoding": {**place, "text": {"field": "text", "type": "nominal"}},
+                }
+                for name, look in (
+                    ("halos", {"stroke": "@paper", "strokeWidth": 4, "strokeJoin": "round"}),
+                    ("names", {}),
+                )
+            ),
         ],
         resolve={"scale": {"shape": "independent", "size": "independent"}},
     )
@@ -240,9 +227,13 @@ def _curve() -> dict[str, Any]:
 def _differences() -> dict[str, Any]:
     """Return differences from today with their intervals: ``slice``, ``metric``, ``difference``."""
     rows = {"field": "slice", "type": "nominal", "title": None, "sort": None}
-    across = {"type": "quantitative", "title": "difference from today, with its 95% interval"}
+    across = {
+        "type": "quantitative",
+        "title": "difference from today, with its 95% interval",
+        "axis": {"format": "+.2f", "tickCount": 8},
+    }
     return _spec(
-        height={"step": 24},
+        height={"step": 17},
         data={"name": "differences"},
         encoding={
             "y": {**rows, "axis": {"grid": True, "ticks": False, "labelLimit": 160}},

@@ -18,13 +18,13 @@ from sweeper.metrics import Metric
 from sweeper.page.charts import SERIES, charts
 from sweeper.page.findings import Findings
 from sweeper.page.knob_lines import knob_lines
-from sweeper.result_tables import figure_label
+from sweeper.result_tables import figure_label, metric_label
 from sweeper.tables import plain
 from sweeper.wording import explanation_sentences, explanation_table
 
 __all__ = ["Budget", "document"]
 
-_CURVE_METRICS = 3
+_CURVE_METRICS = 2
 _TEXT = 300
 """Characters of a question that are shown."""
 _EXPECTED = 3
@@ -52,10 +52,10 @@ class Budget:
     """
 
     trials: int = 2000
-    figures: int = 90_000
+    figures: int = 60_000
     moves: int = 60_000
     characters: int = 400_000
-    steps: int = 240
+    steps: int = 500
     explained: int = 24
 
     def halved(self) -> Budget:
@@ -125,19 +125,14 @@ def _figures(findings: Findings) -> list[dict[str, Any]]:
     wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
     wanted += [address for address in wide.columns if wide[address].notna().any()]
     metrics = {str(metric): metric for metric in results.metrics}
-    counts = results.figures[results.figures["trial_id"] == results.current]
-    n_queries = {
-        f"{row.slice}.{row.metric}": int(row.n_queries)  # type: ignore[arg-type]
-        for row in counts.itertuples()
-    }
     return [
         {
             "address": address,
             "label": plain(figure_label(address)),
             "slice": address.rpartition(".")[0],
             "metric": address.rpartition(".")[2],
+            "metricLabel": metric_label(address.rpartition(".")[2]),
             "more": _more_is_better(metrics.get(address.rpartition(".")[2])),
-            "nQuestions": n_queries.get(address, 0),
         }
         for address in dict.fromkeys(wanted)
         if address in wide.columns
@@ -211,8 +206,8 @@ def _trials(
 
 
 def _rounded(value: float) -> float | None:
-    """Return a figure to four decimals, as it is printed."""
-    return round(value, 4) + 0.0 if math.isfinite(value) else None
+    """Return a figure with more decimals than are printed, so that differences print right."""
+    return round(value, 6) + 0.0 if math.isfinite(value) else None
 
 
 def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
@@ -269,7 +264,7 @@ def _differences(findings: Findings) -> list[dict[str, Any]]:
     return [
         {
             "slice": item.slice,
-            "metric": figure_label(f"x.{item.metric}").partition(" ")[2],
+            "metric": metric_label(item.metric),
             "difference": _rounded(item.difference),
             "low": None if item.interval is None else _rounded(item.interval.low),
             "high": None if item.interval is None else _rounded(item.interval.high),

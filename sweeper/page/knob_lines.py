@@ -25,6 +25,12 @@ __all__ = ["KnobLines", "knob_lines", "thinned", "with_curves"]
 _BASIC = ("recency_half_life_days", "min_similarity", "rrf_k")
 _MOST_KNOBS = 8
 
+_RESOLUTION = 20_000
+"""Places along an axis: more than any screen has."""
+
+_UNITS = 100_000
+"""Figures are whole numbers of this part, so that a line is short text."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnobLines:
@@ -103,6 +109,9 @@ def knob_lines(
     if axis is None:
         return {}
     low, high = (10**p if axis.by_ratio else p for p in (axis.low, axis.high))
+    has_apart = bool(curve.points)
+    places_of = [axis.mark(value, has_apart=False) for value in item.marked]
+    marked = [place for place in places_of if place is not None]
     thin, count = False, 0
     lines: dict[str, list[dict[str, Any]]] = {}
     for metric, frame in on_axis.items():
@@ -119,17 +128,17 @@ def knob_lines(
             places, values = places[kept], values[kept]
             count = max(count, len(values))
             if len(values) > steps:
-                chosen = thinned(places, values, steps)
+                chosen = thinned(places, values, steps, marked)
                 places, values, thin = places[chosen], values[chosen], True
+            shares = np.rint((places - axis.low) / (axis.high - axis.low) * _RESOLUTION)
             lines[metric].append(
                 {
                     "slice": group,
-                    "at": [round(float(p), 5) for p in places],
-                    "figure": [round(float(v), 4) for v in values],
+                    "at": np.diff(shares, prepend=0).astype(int).tolist(),
+                    "figure": np.rint(values * _UNITS).astype(int).tolist(),
                     "apart": _rounded(apart.get(group)),
                 }
             )
-    has_apart = bool(curve.points)
     ticks = [(round(axis.place(v), 5), _short(v)) for v in axis.ticks()]
     if has_apart:
         ticks.append((round(axis.apart, 5), knob.apart))
@@ -145,6 +154,8 @@ def knob_lines(
         "high": round(axis.high, 5),
         "ratio": axis.by_ratio,
         "integer": knob.integer,
+        "resolution": _RESOLUTION,
+        "units": _UNITS,
         "apart": round(axis.apart, 5) if has_apart else None,
         "apartText": knob.apart,
         "marks": [
@@ -166,7 +177,9 @@ def _changes(values: FloatArray) -> NDArray[np.bool_]:
     return differs
 
 
-def thinned(places: FloatArray, values: FloatArray, steps: int) -> NDArray[np.intp]:
+def thinned(
+    places: FloatArray, values: FloatArray, steps: int, marked: Sequence[float] = ()
+) -> NDArray[np.intp]:
     """Return which steps of a line to draw: the lowest and highest of each of equal stretches.
 
     Parameters
@@ -174,7 +187,9 @@ def thinned(places: FloatArray, values: FloatArray, steps: int) -> NDArray[np.in
     places, values : shape (n_steps,)
         Where each step begins, ascending, and its figure.
     steps
-        How many to keep at most.
+        How many to keep at most, but for those at marked places.
+    marked
+        Places at which the line is to be read exactly.
 
     Examples
     --------
@@ -189,11 +204,13 @@ def thinned(places: FloatArray, values: FloatArray, steps: int) -> NDArray[np.in
     for first, stop in zip(start, [*start[1:], len(places)], strict=True):
         own = values[first:stop]
         kept |= {int(first + own.argmin()), int(first + own.argmax())}
+    for number in np.searchsorted(places, np.array(marked), side="right") - 1:
+        kept |= {max(0, int(number)), min(len(places) - 1, int(number) + 1)}
     return np.array(sorted(kept), np.intp)
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else round(float(value), 4)
+    return None if value is None or not math.isfinite(value) else round(float(value), 6)
 
 
 def _short(value: float) -> str:

@@ -24,9 +24,10 @@ import yaml
 from sweeper.compare import Difference
 from sweeper.page.findings import Findings
 from sweeper.report import facts_of, result_tables
-from sweeper.result_tables import Table, figure_label, front_table, top_table
+from sweeper.result_tables import Table, figure_label, front_table, metric_label, top_table
 from sweeper.tables import Column, html_table, html_text, plain, signed
 from sweeper.wording import (
+    change_sentences,
     evidence_sentences,
     headline,
     is_supported,
@@ -183,9 +184,13 @@ def _recommendation(findings: Findings) -> list[str]:
         f"<p><code>{html_text(chosen.settings.text)}</code></p>",
         f'<p class="quiet">{html_text(origin(results, chosen))}</p>',
         *(f"<p>{html_text(line)}</p>" for line in premises(results, answer)),
+        *(f"<p>{html_text(line)}</p>" for line in change_sentences(findings.comparison)),
         "</div>",
     ]
-    shown = shown_answers(answer)
+    shown = [
+        ("recommended" if item.trial == chosen.trial and not answer.keep else name, item)
+        for name, item in shown_answers(answer)
+    ]
     columns = (
         Column("figure", format=figure_label),
         Column("current", "right"),
@@ -198,10 +203,12 @@ def _recommendation(findings: Findings) -> list[str]:
     figures = _shown(Table("What decides", columns, tuple(rows)))
     parts = []
     for name, item in shown:
-        title = f"{name[0].upper()}{name[1:]}: {item.settings.text}"
+        title = "How sure that is"
+        if item.trial != chosen.trial:
+            title = f"{name[0].upper()}{name[1:]}: {item.settings.text}"
+            title += f" ({origin(results, item)})"
         parts += [
             f"<h3>{html_text(title)}</h3>",
-            f'<p class="quiet">{html_text(origin(results, item))}</p>',
             f"<ul>{_items(evidence_sentences(answer, item))}</ul>",
         ]
     checked = " ".join(line.strip() for line in validation_sentences(answer))
@@ -217,7 +224,7 @@ def _slices(findings: Findings) -> list[str]:
     name = "best feasible" if findings.pick and findings.pick.keep else "recommended"
     columns = (
         Column("slice"),
-        Column("metric", format=_metric),
+        Column("metric", format=metric_label),
         Column("current", "right"),
         Column(name, "right"),
         Column("difference", "right", signed),
@@ -239,10 +246,6 @@ def _slices(findings: Findings) -> list[str]:
     return _section(
         "slices", "Every slice", _shown(Table(title, columns, tuple(rows), notes)), chart
     )
-
-
-def _metric(name: str) -> str:
-    return figure_label(f"x.{name}").partition(" ")[2]
 
 
 def _difference(item: Difference) -> tuple[object, ...]:
@@ -304,7 +307,7 @@ def _tradeoff(findings: Findings, drawn: int) -> list[str]:
             _select("colour", "Colour"),
             '<label>Setting number<input id="number" type="number" min="0" step="1"></label>',
         ),
-        '<div class="side scripted"><div id="tradeoff-chart" class="chart"></div>',
+        '<div class="scripted"><div id="tradeoff-chart" class="chart"></div>',
         '<div id="setting" class="panel" role="status" aria-live="polite"></div></div>',
         _shown(_best(findings), element="front-table"),
     )
@@ -352,8 +355,8 @@ def _questions() -> list[str]:
         ),
         '<p id="questions-count" class="quiet scripted" role="status"></p>',
         '<div class="scroll scripted" tabindex="0" role="region" aria-label="Questions"><table>',
-        "<caption>Where each question's first expected row stands. A number of a question leads to "
-        "why.</caption>",
+        "<caption>Where each question's first expected row stands. Those with a button are "
+        "explained below.</caption>",
         '<thead><tr id="questions-head"></tr></thead><tbody id="questions-body"></tbody></table>',
         "</div>",
         '<p class="scripted"><button type="button" id="questions-more" hidden></button></p>',

@@ -7,13 +7,14 @@
   const questions = DATA.questions;
   const placeOf = new Map(trials.number.map((number, place) => [number, place]));
   const figureOf = new Map(DATA.figures.map((figure, place) => [figure.address, place]));
+  const FIRST = 25; // questions that are listed before somebody asks for more
   const state = {
     x: DATA.axes.x,
     y: DATA.axes.y,
     colour: "",
     chosen: DATA.pick ?? DATA.current,
-    shown: 100,
-    sort: { by: null, down: false },
+    shown: FIRST,
+    sort: { by: "gain", down: false }, // what got worse comes first
   };
   const views = {};
 
@@ -69,7 +70,7 @@
   function signed(value) {
     const text = value.toFixed(4);
     if (Number(text) === 0) return "0.0000";
-    return value > 0 ? `+${text}` : text.replace("-", "\u2212");
+    return value > 0 ? `+${text}` : text;
   }
 
   function difference(value, moreIsBetter) {
@@ -95,6 +96,11 @@
     if (number === DATA.current) words.push("(current)");
     if (number === DATA.pick) words.push(`(${DATA.pickName})`);
     return words.join(" ");
+  }
+
+  function metricWords(metric) {
+    const figure = DATA.figures.find((item) => item.metric === metric);
+    return figure ? figure.metricLabel : metric;
   }
 
   const figureAt = (address, place) => trials.figure[figureOf.get(address)][place];
@@ -148,6 +154,7 @@
       actions: false,
       ast: true,
       defaultStyle: false,
+      logLevel: 1,
       renderer: "svg",
       tooltip: false,
     });
@@ -255,12 +262,18 @@
     return { points, front };
   }
 
+  const LOOKS = {
+    current: { stroke: "@current", shape: "diamond", size: 360 },
+    pick: { stroke: "@pick", shape: "square", size: 330 },
+    chosen: { stroke: "@ink", shape: "circle", size: 620 },
+  };
+
   function tradeoffMarks(points) {
     const found = [];
     const add = (number, kind, text) => {
       const place = placeOf.get(number);
       const point = points.find((item) => item.places.includes(place));
-      if (point) found.push({ x: point.x, y: point.y, kind, text });
+      if (point) found.push({ x: point.x, y: point.y, text, ...LOOKS[kind] });
     };
     add(DATA.current, "current", "current");
     if (DATA.pick !== null) add(DATA.pick, "pick", DATA.pickName);
@@ -318,7 +331,7 @@
 
   function choose(number, together = []) {
     state.chosen = number;
-    state.shown = 100;
+    state.shown = FIRST;
     byId("number").value = String(number);
     drawTradeoff();
     showSetting(together);
@@ -330,25 +343,21 @@
     const slices = [...new Set(DATA.figures.map((figure) => figure.slice))];
     slices.sort((a, b) => (a === "overall") - (b === "overall"));
     const today = placeOf.get(DATA.current);
-    const headers = [{ text: "slice" }, { text: "questions", right: true }];
-    for (const metric of metrics) {
-      const figure = DATA.figures.find((item) => item.metric === metric);
-      const words = figure.label.slice(figure.slice.length + 1);
-      headers.push({ text: words, right: true }, { text: "from today", right: true });
-    }
+    const headers = [{ text: "slice" }];
+    for (const metric of metrics) headers.push({ text: metricWords(metric), right: true });
     const rows = slices.map((slice) => {
       const own = DATA.figures.filter((figure) => figure.slice === slice);
-      const row = [slice, String(Math.max(...own.map((figure) => figure.nQuestions)))];
+      const row = [slice];
       for (const metric of metrics) {
         const figure = own.find((item) => item.metric === metric);
         const value = figure ? figureAt(figure.address, place) : null;
         const before = figure ? figureAt(figure.address, today) : null;
         const known = value !== null && before !== null;
-        row.push(four(value), known ? difference(value - before, figure.more) : "");
+        row.push(known ? [four(value), " ", difference(value - before, figure.more)] : four(value));
       }
       return row;
     });
-    return table("Every slice, beside today", headers, rows);
+    return table("Every slice, with the difference from today", headers, rows);
   }
 
   function showSetting(together = []) {
@@ -381,7 +390,7 @@
       const more = together.length > 9 ? ` and ${together.length - 9} more` : "";
       parts.push(el("p", {}, "At the same point: ", ...links, more));
     }
-    parts.push(bySlice(place));
+    const columns = [el("div", {}, bySlice(place))];
     const positions = firstPositions(state.chosen);
     if (positions === null) {
       parts.push(
@@ -389,9 +398,9 @@
           command(`sweep show ${DATA.address} --trial ${state.chosen} --queries`)),
       );
     } else if (state.chosen !== DATA.current) {
-      parts.push(...movedParts(positions));
+      columns.push(el("div", {}, ...movedParts(positions)));
     }
-    panel.replaceChildren(...parts);
+    panel.replaceChildren(...parts, el("div", { class: "columns" }, ...columns));
   }
 
   function movedParts(positions) {
@@ -430,6 +439,19 @@
   }
 
   // --- curves -----------------------------------------------------------------------------------
+
+  function decode(item) {
+    // Places come as steps of a share of the axis, figures as whole numbers of a small part.
+    const width = (item.high - item.low) / item.resolution;
+    for (const line of Object.values(item.lines).flat()) {
+      let share = 0;
+      line.at = line.at.map((step) => {
+        share += step;
+        return item.low + share * width;
+      });
+      line.figure = line.figure.map((units) => units / item.units);
+    }
+  }
 
   function curve() {
     const knob = byId("curve-knob").value;
@@ -489,8 +511,7 @@
     const names = item.lines[metric].map((line) => line.slice);
     const isOverall = (name) => name === item.overall;
     const slices = names.filter((name) => !isOverall(name));
-    const label = (DATA.figures.find((f) => f.metric === metric)?.label ?? `x ${metric}`);
-    const words = label.slice(label.indexOf(" ") + 1);
+    const words = metricWords(metric);
     spec.datasets = { ...rows, reading: [] };
     spec.params = [
       { name: "ticks", value: item.ticks },
@@ -511,7 +532,6 @@
       condition: { test: { field: "slice", equal: item.overall }, value: [5, 3] },
       value: [1, 0],
     };
-    layer(spec, "now_text").encoding.x.axis = null;
     const text = `${words} per slice along ${item.label}, with ${item.others}. `
       + "The slider below reads the figures at any value.";
     const view = await draw("curve", byId("curve-chart"), spec, text);
@@ -563,24 +583,26 @@
     const item = curve();
     const metric = byId("curve-metric").value;
     const at = snapped(item, given ?? Number(byId("curve-at").value));
-    const [mark] = item.marks;
     byId("curve-at").setAttribute("aria-valuetext", valueText(item, at));
+    const today = placeOf.get(DATA.current);
     const rows = item.lines[metric].map((line) => {
+      const address = `${line.slice}.${metric}`;
       const value = figureAlong(line, item, at);
-      const before = mark ? figureAlong(line, item, mark.at) : null;
+      const before = figureOf.has(address) ? figureAt(address, today) : null;
       const known = value !== null && before !== null;
-      return [line.slice, four(value), known ? difference(value - before, true) : ""];
+      const { more } = DATA.figures[figureOf.get(address)] ?? { more: true };
+      return [line.slice, four(value), known ? difference(value - before, more) : ""];
     });
-    const about = item.thinned ? "About, at" : "At";
-    const caption = `${about} ${item.label} ${valueText(item, at)}`;
-    const second = mark ? `from ${mark.value}` : "";
+    const isMarked = item.marks.some((mark) => Math.abs(mark.at - at) < 1e-9);
+    const about = item.thinned && !isMarked ? "About, at" : "At";
+    const headers = [{ text: "slice" }, { text: metricWords(metric), right: true }];
+    headers.push({ text: "from today", right: true });
     byId("curve-reading").replaceChildren(
-      table(caption, [{ text: "slice" }, { text: "figure", right: true }, { text: second, right: true }], rows),
+      table(`${about} ${item.label} ${valueText(item, at)}`, headers, rows),
     );
     const { result } = views.curve ?? {};
     if (result) {
-      const changes = window.vega.changeset().remove(() => true).insert([{ at }]);
-      result.view.change("reading", changes).runAsync();
+      result.view.data("reading", [{ at }]).runAsync();
     }
   }
 
@@ -721,15 +743,21 @@
       parts.push(el("p", {}, changeCell(item.before, item.after), overtook));
     }
     const words = { today: "Today", pick: DATA.pickName };
-    for (const side of item.sides) {
+    const sides = item.sides.map((side) => {
       const headers = side.columns.map((text, n) => ({ text, right: side.right[n] }));
       const title = `${words[side.name][0].toUpperCase()}${words[side.name].slice(1)}`;
-      parts.push(el("h3", {}, title), el("p", { class: "quiet" }, side.settings));
-      if (side.class) parts.push(el("p", {}, `Class: ${side.class}`));
-      const rows = side.rows.map((row) => [...row]);
-      parts.push(table(`What is returned ${side.name === "today" ? "today" : "then"}`, headers, rows));
-      parts.push(...side.lines.map((line) => el("p", { class: "quiet" }, line)));
-    }
+      const caption = `What is returned ${side.name === "today" ? "today" : "then"}`;
+      return el(
+        "div",
+        {},
+        el("h3", {}, title),
+        el("p", { class: "quiet" }, side.settings),
+        side.class ? el("p", {}, `Class: ${side.class}`) : null,
+        table(caption, headers, side.rows),
+        ...side.lines.map((line) => el("p", { class: "quiet" }, line)),
+      );
+    });
+    parts.push(el("div", { class: "columns" }, ...sides));
     byId("explained-answer").replaceChildren(...parts);
   }
 
@@ -785,11 +813,12 @@
 
   function setUpCurves() {
     if (!DATA.curves.length) return;
+    DATA.curves.forEach(decode);
     const labels = new Map(DATA.curves.map((item) => [item.knob, item.label]));
     options(byId("curve-knob"), [...labels], DATA.curves[0].knob);
     const metrics = Object.keys(DATA.curves[0].lines);
     const preferred = metrics.find((metric) => state.y.endsWith(`.${metric}`)) ?? metrics[0];
-    options(byId("curve-metric"), metrics.map((metric) => [metric, metric]), preferred);
+    options(byId("curve-metric"), metrics.map((metric) => [metric, metricWords(metric)]), preferred);
     curveBases();
     byId("curve-knob").addEventListener("change", () => {
       curveBases();
@@ -804,7 +833,7 @@
     options(byId("filter-slice"), [["", "all slices"], ...questions.slices.map((s) => [s, s])], "");
     for (const id of ["search", "filter-slice", "filter-change"]) {
       byId(id).addEventListener("input", () => {
-        state.shown = 100;
+        state.shown = FIRST;
         showQuestions();
       });
     }
