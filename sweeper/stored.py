@@ -68,14 +68,22 @@ class StoredSweep:
         """How many trials have no figures; the command that ran the sweep tries them again."""
         return int((self.trials["status"] == "failed").sum())
 
-    @cached_property
+    @property
     def trials(self) -> pd.DataFrame:
-        """One row per trial, ordered by ``number``."""
-        return self._table("trials")
+        """One row per trial, ordered by ``number``; a frame of its own each time."""
+        return self._trials.copy(deep=False)
 
     @cached_property
+    def _trials(self) -> pd.DataFrame:
+        return self._table("trials")
+
+    @property
     def figures(self) -> pd.DataFrame:
-        """One row per trial, slice and metric."""
+        """One row per trial, slice and metric; a frame of its own each time."""
+        return self._figures.copy(deep=False)
+
+    @cached_property
+    def _figures(self) -> pd.DataFrame:
         return self._table("figures")
 
     @cached_property
