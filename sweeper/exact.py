@@ -35,7 +35,7 @@ from sweeper.replay import Replay
 from sweeper.settings import Settings
 from sweeper.staircase import ABSENT, Curve, Pieces, Staircase, Steps, join_steps, places_within
 
-__all__ = ["Curve", "exact_curve", "just_above_zero"]
+__all__ = ["Curve", "exact_curve", "extreme_weight", "just_above_zero"]
 
 _ALL_ZERO = 1100.0
 """Half-lives of age after which every score is 0: 2**-1075 rounds to 0, fused scores are small."""
@@ -87,13 +87,10 @@ def exact_curve(
     """
     replay = replay.of(settings)
     layout = replay.layout(settings.effective_depth)
-    low, high = _WEIGHTS
-    for channel, weights in zip(layout.channels, layout.weights(settings), strict=True):
-        given = weights[weights > 0]
-        if ((given < low) | (given > high)).any():
-            raise ValueError(
-                f"weights.{channel}: exact curves need weights of 0 or from {low:g} to {high:g}"
-            )
+    extreme = extreme_weight(layout, settings)
+    if extreme is not None:
+        low, high = _WEIGHTS
+        raise ValueError(f"{extreme}: exact curves need weights of 0 or from {low:g} to {high:g}")
     builder = _Builder(replay, layout, settings, tuple(metrics))
     if name == "recency_half_life_days":
         return builder.half_life()
@@ -110,6 +107,16 @@ def exact_curve(
             )
         return builder.weight(name)
     raise ValueError(f"{name} has no exact curve")
+
+
+def extreme_weight(layout: Layout, settings: Settings) -> str | None:
+    """Return the weight that is too small or too large for exact curves, if there is one."""
+    low, high = _WEIGHTS
+    for channel, weights in zip(layout.channels, layout.weights(settings), strict=True):
+        given = weights[weights > 0]
+        if ((given < low) | (given > high)).any():
+            return f"weights.{channel}"
+    return None
 
 
 def _follows(settings: Settings, layout: Layout) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sweeper.constraints import Constraint, Objective, split_address
 from sweeper.errors import InfeasibleError, InputError
-from sweeper.exact import exact_curve
+from sweeper.exact import exact_curve, extreme_weight
 from sweeper.expiry import expiry_of
 from sweeper.golden import OVERALL
 from sweeper.intervals import Interval95, mean_interval
@@ -157,6 +157,9 @@ def _widest(
         curves.setdefault(rest.text, []).append(trial)
     widths: dict[int, float] = {}
     for members in curves.values():
+        if not _has_curves(results, results.settings[members[0]]):
+            widths |= dict.fromkeys(members, 0.0)
+            continue
         curve = exact_curve(
             results.replay, results.settings[members[0]], _HALF_LIFE, results.metrics
         )
@@ -164,6 +167,12 @@ def _widest(
             days = results.settings[trial].recency_half_life_days
             widths[trial] = _width(margins_of(curve, results.replay, days).plateau)
     return min(widths, key=lambda n: (-widths[n], preference[n]))
+
+
+def _has_curves(results: Results, settings: Settings) -> bool:
+    """Return whether exact curves reach a setting: they do, but for extreme weights."""
+    replay = results.replay.of(settings)
+    return extreme_weight(replay.layout(settings.effective_depth), settings) is None
 
 
 def _width(plateau: Interval) -> float:
@@ -197,8 +206,9 @@ class _Describer:
         fails: tuple[float, str] | None = None
         known_days = None
         if results.replayable:
-            settings = self._refined(trial)
-            margins = {name: self._margins(settings, name) for name in _REFINED}
+            if _has_curves(results, settings):
+                settings = self._refined(trial)
+                margins = {name: self._margins(settings, name) for name in _REFINED}
             bounds = tie_bounds(results.replay, settings, results.metrics)
             place = _place(bounds.groups, results, first.address)
             ties = (float(bounds.lowest[place]), float(bounds.highest[place]))

@@ -45,7 +45,8 @@ class Answer:
     n_differ
         Questions of the first objective's slice whose value differs from today's.
     plateaus
-        Knob to where no figure of any slice changes, the others fixed.
+        Knob to where no figure of any slice changes, the others fixed; none where a weight is
+        beyond the range of exact curves.
     flips
         Knob to its nearest harmful change.
     fails_after_days, fails

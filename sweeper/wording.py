@@ -103,6 +103,8 @@ def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
         lines.append(f"other orders of tied rows give {first} from {low:.4f} to {high:.4f}.")
     else:
         lines.append(f"ties: no order of tied rows changes {first}.")
+    if item.ties is not None and not item.plateaus:
+        lines.append("plateaus: not known, as a weight is beyond the range of exact curves.")
     for name, interval in item.plateaus.items():
         value = item.settings.get(name)
         text = f"{name}: same figures "

@@ -19,6 +19,7 @@ from sweeper.pick import Answer, pick
 from sweeper.recommend import scores_of
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
+from sweeper.wording import evidence_sentences
 from tests.projects import ROOT, write_project
 
 Sweep = Callable[..., Results]
@@ -97,6 +98,23 @@ def test_a_gain_that_may_be_luck_keeps_todays_setting(sweep: Sweep) -> None:
     assert found.best.n_differ < found.fewest_to_differ
     assert found.validated is None, "two questions cannot be cross-validated"
     assert found.optimism is None
+
+
+@pytest.mark.parametrize("weight", ["1.0e+300", "1.0e-200"])
+def test_weights_beyond_the_range_of_exact_curves_are_picked_without_a_plateau(
+    sweep: Sweep, weight: str
+) -> None:
+    results = sweep(
+        "objectives={fresh.mrr: maximize}", "constraints=[]", f"space.weights.vector=[{weight}]"
+    )
+    found = pick(results, policy="best")
+    answer = found.chosen
+    assert answer.settings == results.settings[answer.trial], "moved to no middle"
+    assert answer.settings.weights["vector"] == float(weight)
+    assert (answer.plateaus, answer.flips) == ({}, {})
+    assert answer.ties is not None
+    said = evidence_sentences(found, answer)
+    assert "plateaus: not known, as a weight is beyond the range of exact curves." in said
 
 
 def test_best_takes_what_supported_leaves(sweep: Sweep) -> None:
