@@ -250,7 +250,8 @@ question sees what names its `user`; without a user it sees what is public
 
 A folder of `.md`, `.markdown` and `.txt` files is a corpus too. A file's id is its path below the
 folder without the extension, and front matter may give `title`, `updated_at`, `age_days`, `tags`,
-`id`, `source_type` and `principals` (a list, or names between commas).
+`id`, `source_type` and `principals` (a list, or names between commas). It begins on the first line;
+further down it is refused.
 """
 
 

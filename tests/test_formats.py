@@ -711,6 +711,34 @@ def test_broken_front_matter_is_located(text: str, message: str) -> None:
     assert folder_refusal({"a.md": text}).startswith(message)
 
 
+@pytest.mark.parametrize(
+    "above", ["\n", " \n\n", "<!-- ours -->\n", "<!-- a\nb -->\n\n<!-- c -->\n"]
+)
+def test_front_matter_below_the_first_line_is_refused_as_it_would_go_unread(above: str) -> None:
+    text = f"{above}---\nprincipals: [board]\n---\nSecret.\n"
+    assert folder_refusal({"a.md": text}) == (
+        f"docs/a.md:{above.count(chr(10)) + 1}: front matter is read from the first line on alone. "
+        "Move it to the top."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n---\nText between rules.\n---\nMore.\n",
+        "\n---\nnote: no key that is read\n---\nMore.\n",
+        "# A page\n\n---\ntitle: an example of front matter\n---\n",
+        "\n---\ntitle: [no end\n---\n",
+        "<!-- no end\n---\ntitle: a\n---\n",
+        "<!-- a --> ---\ntitle: a\n---\n",
+        "\n---\ntitle: a\n",
+        "\n\n",
+    ],
+)
+def test_rules_below_the_first_line_are_no_front_matter(text: str) -> None:
+    assert read_corpus(folder({"a.md": text})).entries[0].text.strip() == text.strip()
+
+
 def test_front_matter_may_be_empty() -> None:
     assert read_corpus(folder({"a.md": "---\n# todo\n---\n\nx\n"})).entries[0].text == "x\n"
 

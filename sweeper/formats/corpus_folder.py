@@ -5,8 +5,9 @@ folders are skipped; links to folders are not followed, so that a loop of them e
 path below the folder, with ``/``, without the extension (``docs/prd``). Front matter (YAML between
 two ``---`` lines at the top) may give ``title``, ``updated_at``, ``age_days``, ``tags``, ``id``,
 ``source_type`` and ``principals`` (or ``allowed_users``, ``acl``: a list, or names between commas);
-its other keys are left alone. Line ends become ``\n`` and outer blank lines go,
-so that one checkout is the same corpus on every system.
+its other keys are left alone. Front matter that begins below the first line is refused, as it would
+go unread. Line ends become ``\n`` and outer blank lines go, so that one checkout is the same corpus
+on every system.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 _DATES = ("updated_at", "last_modified", "lastmod", "last_updated", "updated", "modified", "date")
 
 _PRINCIPALS = ("principals", "allowed_users", "acl")
+
+_READ = {"title", *_DATES, "age_days", "id", "source_type", "tags", *_PRINCIPALS}
 
 
 def read_folder(folder: Path) -> Corpus:
@@ -126,6 +129,7 @@ def _split_front_matter(text: str, file: Path) -> tuple[Record, str, YamlDocumen
     """Return front matter, the text below it, and the document that knows its lines."""
     fence = _FENCE.match(text)
     if fence is None:
+        _refuse_late_front_matter(text, file)
         return Record(1), text, None
     end = _END.search(text, fence.end())
     if end is None:
@@ -146,6 +150,37 @@ def _split_front_matter(text: str, file: Path) -> tuple[Record, str, YamlDocumen
     if not isinstance(value, Record):
         return Record(1), text, None
     return value, text[end.end() :], document
+
+
+def _refuse_late_front_matter(text: str, file: Path) -> None:
+    """Refuse front matter below blank lines or comments: unread, a page for some is for all."""
+    start = _below_comments(text)
+    fence = _FENCE.match(text, start)
+    end = None if fence is None else _END.search(text, fence.end())
+    if fence is None or end is None or text[start - 1] != "\n":
+        return
+    line = text.count("\n", 0, start) + 1
+    try:
+        found = parse_yaml(text[fence.end() : end.start()], first_line=line + 1).value
+    except Malformed:
+        return  # it is text between two rules
+    names = {canonical(name) for name in found} if isinstance(found, Record) else set()
+    if names & _READ:
+        message = "front matter is read from the first line on alone. Move it to the top."
+        raise InputError(Problem(message, str(file), line))
+
+
+def _below_comments(text: str) -> int:
+    """Return where the first text is that is neither white space nor an HTML comment."""
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+        elif text.startswith("<!--", place) and (end := text.find("-->", place)) >= 0:
+            place = end + len("-->")
+        else:
+            break
+    return place
 
 
 class _FrontMatter:
