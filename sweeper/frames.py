@@ -1,6 +1,6 @@
 """The tables of a finished sweep: made from trials, figures and positions, written to its folder.
 
-Their columns are documented in ``docs/data-model.md``. They are read in ``results``.
+Their columns are documented in ``docs/data-model.md``. They are read in ``stored``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``journal.jsonl`` gets one checksummed line per finished trial, appended by one writer. A line that
 a kill tore is cut off when the sweep resumes; every line before it counts. The finished tables are
-written by ``results``.
+written by ``frames``.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{folder}: no sweep is here ({MANIFEST} is missing).") from None
+        raise InputError(
+            f"{folder}: no sweep is here ({MANIFEST} is missing). Check the path."
+        ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
     if not isinstance(manifest, dict) or manifest.get("version") != MANIFEST_VERSION:
-        raise InputError(f"{path}: written by another version of sweeper. Run the sweep again.")
+        raise InputError(f"{path}: was written by another version. Run the sweep again.")
     for key, kind in _SHAPE.items():
         value: Any = manifest
         for step in key.split("."):
@@ -223,7 +225,9 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}).") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}). Check its permissions."
+        ) from error
     intact = itertools.takewhile(lambda text: text is not None, map(_checked, lines))
     return [json.loads(text) for text in itertools.islice(intact, 1, None) if text is not None]
 
@@ -258,12 +262,12 @@ def storage_error(path: Path, error: OSError) -> SweeperError:
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return StorageError(
             f"{path}: the disk is full. Free some space and run the same command again; "
-            "finished trials are kept."
+            "finished settings are kept."
         )
     reason = (error.strerror or str(error)).lower()
     if error.errno in _REFUSED:
         return InputError(f"{path}: cannot be written ({reason}). Choose another --results folder.")
-    return StorageError(f"{path}: cannot be written ({reason}).")
+    return StorageError(f"{path}: cannot be written ({reason}). Check the disk.")
 
 
 _REFUSED = {
@@ -302,7 +306,7 @@ class Lock:
                     holder = self._holder.read_text(encoding="utf-8", errors="replace").strip()
                 raise EngineError(
                     f"{self._folder}: {holder or 'another process'} is running this sweep. "
-                    "Wait for it or stop it, then run the same command."
+                    "Wait for it or stop it, then run the same command again."
                 ) from None
             with contextlib.suppress(OSError):
                 dead = self._holder.read_text(encoding="utf-8", errors="replace").strip()
