@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
-from sweeper.errors import InputError
+from sweeper.errors import InputError, did_you_mean
 from sweeper.golden import GoldenSet
 from sweeper.knobs import Value, channel_of
 from sweeper.metrics import Feature, Metric
@@ -214,15 +214,17 @@ def refuse_idle(
     classes = sorted({query.query_class for query in golden.queries} - {None}, key=str)
     for name in settings.classes:
         if name not in classes:
-            told = ", ".join(map(str, classes)) or "none, as the sweep is not routed"
-            raise InputError(f'no question has the class "{name}". The classes are: {told}.')
+            hint = did_you_mean(name, map(str, classes)) if classes else "The sweep is not routed."
+            raise InputError(f'no question has the class "{name}". {hint}')
     for name in settings.as_dict() if channels else ():
         channel = channel_of(name)
         if channel is not None and channel not in channels:
-            known = ", ".join(channels)
-            raise InputError(f'{name}: there is no channel "{channel}", only {known}.')
+            hint = did_you_mean(channel, channels)
+            raise InputError(f'{name}: the engine has no channel "{channel}". {hint}')
     if settings.prior is not None and not has_usage:
-        raise InputError("prior.strength: there is no usage log to learn from.")
+        raise InputError(
+            "prior.strength: there is no usage log to learn from. Name one under usage."
+        )
 
 
 def audit_settings(

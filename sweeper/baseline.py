@@ -94,14 +94,14 @@ def read_baseline(path: str | Path) -> Baseline:
     """
     name = str(path)
     if not Path(path).exists():
-        raise InputError(Problem(f"no such file. {_REMEDY}", name))
+        raise InputError(Problem(f"there is no such file. {_REMEDY}", name))
     if Path(path).is_file() and not Path(path).stat().st_size:
         raise InputError(Problem(f"is empty. {_REMEDY}", name))
     try:
         data = json.loads(read_text(path), parse_float=Decimal, parse_int=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise InputError(Problem(f"is no valid JSON ({error}). {_REMEDY}", name, line)) from error
+        raise InputError(Problem(f"is not valid JSON: {error}. {_REMEDY}", name, line)) from error
     data = _mapping(data, name, None)
     raw = data.get("figures")
     if raw is None and "by_kind" in data:
@@ -140,7 +140,8 @@ def _figures(raw: Mapping[str, Any], path: str) -> tuple[dict[str, dict[str, flo
         figures[group] = {}
         for metric, value in _mapping(table, path, group).items():
             if not isinstance(value, Decimal) or not value.is_finite():
-                raise InputError(Problem("must be a number.", path, where=f"{group}.{metric}"))
+                where = f"{group}.{metric}"
+                raise InputError(Problem(f"must be a number. {_REMEDY}", path, where=where))
             figures[group][metric.replace("_at_", "@")] = float(value)
             decimals = max(decimals, -int(value.as_tuple().exponent))
     return figures, min(decimals, _MOST_DECIMALS)
@@ -148,7 +149,7 @@ def _figures(raw: Mapping[str, Any], path: str) -> tuple[dict[str, dict[str, flo
 
 def _mapping(value: Any, path: str, where: str | None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(Problem("must be a JSON object.", path, where=where))
+        raise InputError(Problem(f"must be a JSON object. {_REMEDY}", path, where=where))
     return value
 
 
@@ -158,7 +159,7 @@ def _text(value: Any) -> str | None:
 
 def _position(value: Any, path: str, query: str) -> int:
     if not isinstance(value, Decimal) or value != value.to_integral_value() or value < 0:
-        message = "must be a position: 1, 2, ... or 0 for absent."
+        message = f"must be a position: 1, 2, ... or 0 for absent. {_REMEDY}"
         raise InputError(Problem(message, path, where=f"first_positions.{query}"))
     return int(value)
 
@@ -167,7 +168,8 @@ def _soat_positions(rows: Any, path: str) -> dict[str, Any]:
     if rows is None:
         return {}
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "id" in row for row in rows):
-        raise InputError(Problem("must be a list of objects with an id.", path, where="queries"))
+        message = f"must be a list of objects with an id. {_REMEDY}"
+        raise InputError(Problem(message, path, where="queries"))
     return {str(row["id"]): row.get("first_relevant_rank") or Decimal(0) for row in rows}
 
 

@@ -156,15 +156,15 @@ def _ask(batch: Sequence[Query], engine: Engine, depth: int) -> list[QueryCandid
     expected = [query.query_id for query in batch]
     if [answer.query_id for answer in answers] != expected:
         raise EngineError(
-            f"the engine was asked {len(batch)} queries, from {expected[0]!r} on, and its "
-            f"{len(answers)} answers do not belong to them in order."
+            f"the engine was asked {len(batch)} questions, from {expected[0]!r} on, and its "
+            f"{len(answers)} answers do not belong to them in order. It must answer each, in order."
         )
     return answers
 
 
 def _raise_named(error: Exception, query: Query) -> NoReturn:
     text = query.text if len(query.text) <= _SHOWN else query.text[: _SHOWN - 3] + "..."
-    name = f"query {query.query_id!r} ({text!r})"
+    name = f"question {query.query_id!r} ({text!r})"
     if isinstance(error, EngineError):
         raise EngineError(f"{name}: {error}") from error
     error.add_note(f"while asking {name}")

@@ -112,7 +112,10 @@ def compare_trials(baseline: Side, challenger: Side, *, seed: int = _SEED) -> Co
     """
     ids = _common_ids(baseline, challenger)
     if not ids:
-        raise InputError(f"{baseline.address} and {challenger.address} have no question in common.")
+        raise InputError(
+            f"{baseline.address} and {challenger.address} have no question in common. Compare "
+            "sweeps of one golden set."
+        )
     metrics = [
         str(metric)
         for metric in baseline.results.metrics

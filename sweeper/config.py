@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from sweeper.config_captures import engine_block
 from sweeper.config_file import ConfigFile, PlotBlock
-from sweeper.config_problems import Located, Location
+from sweeper.config_problems import Located, Location, got
 from sweeper.config_space import named_knobs, read_arms, read_current, read_space
 from sweeper.constraints import Constraint, Objective, parse_constraint, split_address
 from sweeper.corpus import parse_instant
@@ -111,7 +111,8 @@ class Config:
         """
         path = self.resolve(source.path)
         if source.made_by is not None and not path.exists():
-            raise InputError(Problem(f"missing. Make it with: {source.made_by}", str(path)))
+            message = f"there is no such file. Make it with: {source.made_by}"
+            raise InputError(Problem(message, str(path)))
         return path
 
     @property
@@ -287,7 +288,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     document = load_yaml(read_text(path), path)
     data = document.data
     if not isinstance(data, dict):
-        raise InputError(f"{path}: a config is a mapping of keys, such as `name: recency`.")
+        raise InputError(f"{path}: must be a mapping of keys, such as `name: recency`, {got(data)}")
     overridden = frozenset(_override(data, text) for text in overrides)
     problems = Located(path, document, overridden)
     try:

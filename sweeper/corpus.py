@@ -177,7 +177,7 @@ def chunk(corpus: Corpus, chunking: Chunking) -> tuple[Item, ...]:
     ids = [item.item_id for item in items]
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
-        raise ValueError(f"two items share the id {twice!r}: rename the memory or the document")
+        raise ValueError(f"two items share the id {twice!r}. Rename the memory or the document")
     return tuple(items)
 
 

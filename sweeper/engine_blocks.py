@@ -138,7 +138,7 @@ class ChunkingBlock(Block):
     @classmethod
     def _check_overlap(cls, overlap: int, info: ValidationInfo) -> int:
         if info.data.get("kind") == "size" and overlap >= info.data.get("size", overlap + 1):
-            raise ValueError("must be smaller than size.")
+            raise ValueError(f"must be smaller than size, got {overlap}.")
         return overlap
 
 

@@ -105,7 +105,7 @@ class Fanout:
 
     def __post_init__(self) -> None:
         if self.backend == "dask" and self.scheduler is None:
-            raise InputError("backend dask needs a scheduler, such as tcp://127.0.0.1:8786.")
+            raise InputError("the backend dask needs a scheduler, such as tcp://127.0.0.1:8786.")
         if self.scheduler is not None and self.backend != "dask":
             raise InputError("a scheduler is of use to the backend dask alone.")
         if self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
@@ -332,10 +332,11 @@ def _dask_client(scheduler: str) -> Iterator[None]:
     try:
         import dask
         from distributed import Client
-    except ImportError:
+    except ImportError as error:
         raise InputError(
-            'backend dask needs the extra dask: pip install "path/to/sweeper[dask]".'
-        ) from None
+            f"the backend dask needs an extra that cannot be imported ({error}). "
+            'Install it: pip install "path/to/sweeper[dask]".'
+        ) from error
     try:
         with dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
             client: Any = Client(scheduler, timeout="10s", set_as_default=True)  # type: ignore[no-untyped-call]

@@ -289,8 +289,6 @@ def _unwritable(path: str | Path, error: OSError | ValueError) -> InputError | S
     if number in _FULL:
         return StorageError(f"{path}: the disk is full. Free some space and run it again.")
     if isinstance(error, ValueError):
-        return InputError(Problem(f"is no usable path ({error}).", str(path)))
+        return InputError(Problem(f"is no usable path ({error}). Choose another one.", str(path)))
     reason = error.strerror or str(error)
-    return StorageError(
-        f"{path}: could not be written ({reason}). Check the disk and run it again."
-    )
+    return StorageError(f"{path}: cannot be written ({reason}). Check the disk and run it again.")

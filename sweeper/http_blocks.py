@@ -283,6 +283,9 @@ class SoatBlock(ConnectionBlock):
         return checked_address(url, "the token belongs in the environment.").rstrip("/")
 
 
+_EXAMPLE = "https://search.example/v1"
+
+
 def checked_address(url: str, remedy: str) -> str:
     """Return an http(s) address as it is.
 
@@ -296,13 +299,13 @@ def checked_address(url: str, remedy: str) -> str:
         host, _ = parts.hostname, parts.port  # the port raises if it is no number
         secret = parts.username is not None or parts.password is not None
     except ValueError:
-        raise ValueError("is no address.") from None
+        raise ValueError(f"must be an http(s) address, such as {_EXAMPLE}.") from None
     if not url.isprintable() or " " in url:
-        raise ValueError("is no address: it holds a space or a control character.")
+        raise ValueError("may hold no space and no control character. Remove or encode it.")
     if secret or parts.query or parts.fragment:
         raise ValueError(f"may hold no user, password, query or fragment: {remedy}")
     if parts.scheme not in {"http", "https"} or not host:
-        raise ValueError(f"must be an http(s) address, such as https://search.example/v1; {remedy}")
+        raise ValueError(f"must be an http(s) address, such as {_EXAMPLE}.")
     return url
 
 

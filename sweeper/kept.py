@@ -72,14 +72,12 @@ class Kept:
         """
         path = self.pool_files[name]
         if not path.exists():
-            raise InputError(
-                f"{path}: the candidates of this sweep are gone. sweep run captures them again."
-            )
+            raise InputError(f"{path}: the candidates of this sweep are gone. Run the sweep again.")
         pool = read_pool(path)
         if pool.digest != self._facts[name]["digest"]:
             raise InputError(
                 f"{path}: these are not the candidates that this sweep was made with. "
-                "Repeat it with sweep run --fresh."
+                "Run the sweep again with --fresh."
             )
         return replace(pool, usefulness=self._usefulness)
 
@@ -95,10 +93,10 @@ class Kept:
     def _log(self, name: str) -> UsageLog:
         path = self._folder / usage_file(name)
         if not path.exists():
-            raise InputError(f"{path} is missing. Run the sweep again.")
+            raise InputError(f"{path}: there is no such file. Run the sweep again.")
         if hashlib.sha256(path.read_bytes()).hexdigest() != self._files[path.name]:
             raise InputError(
-                f"{path} is not the usage log that this sweep learned from. Run the sweep again."
+                f"{path}: is not the usage log that this sweep learned from. Run the sweep again."
             )
         return read_usage(path)
 

@@ -351,7 +351,7 @@ def parse_metric(text: str) -> Metric:
     if not kind.takes_cutoff and match[2] is not None:
         raise ValueError(f'metric "{text}": {name} takes no cutoff. Write {name}.')
     if match[2] is not None and not (len(match[2]) < 100 and 1 <= int(match[2]) <= 1_000_000):
-        raise ValueError(f'metric "{text}": a cutoff is from 1 to 1000000.')
+        raise ValueError(f'metric "{text}": the cutoff must be from 1 to 1000000.')
     return kind(int(match[2])) if match[2] else kind()
 
 

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sweeper.errors import InputError
+from sweeper.errors import InputError, did_you_mean
 from sweeper.golden import Key
 from sweeper.ranking import decay_factor
 from sweeper.settings import Prior
@@ -369,12 +369,12 @@ class Usefulness:
         """
         name = next(iter(self._offers)) if prior.log is None else prior.log
         if name not in self._offers:
-            known = ", ".join(self._offers)
-            raise InputError(f"prior.log: there is no usage log {name!r}. The logs are: {known}.")
+            hint = did_you_mean(name, self._offers)
+            raise InputError(f'prior.log: there is no usage log "{name}". {hint}')
         if (prior.interactions or 0) > len(self._offers[name]):
             raise InputError(
-                f"prior.interactions: {prior.interactions} is more than the log {name} has "
-                f"({len(self._offers[name])})."
+                f"prior.interactions: must be at most {len(self._offers[name])}, as many as the "
+                f"log {name} has, got {prior.interactions}."
             )
         learned = (name, prior.half_life_days, prior.interactions)
         if learned not in self._ratios:

@@ -72,7 +72,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
     if not isinstance(manifest, dict) or manifest.get("version") != MANIFEST_VERSION:
-        raise InputError(f"{path}: was written by another version. Run the sweep again.")
+        raise InputError(f"{path}: was written by another version of sweeper. Run the sweep again.")
     for key, kind in _SHAPE.items():
         value: Any = manifest
         for step in key.split("."):

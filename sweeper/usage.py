@@ -12,7 +12,7 @@ from sweeper.config import Config
 from sweeper.config_file import ReadersBlock
 from sweeper.engine_blocks import GoldenBlock
 from sweeper.engines.base import Engine
-from sweeper.errors import InputError
+from sweeper.errors import InputError, did_you_mean
 from sweeper.formats import read_golden
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
@@ -168,12 +168,12 @@ def _check_knobs(usage: Usage) -> None:
         if name is None:
             name = next(iter(known), None)
         elif name not in known:
-            said = f"The logs are: {', '.join(known)}." if known else "Name logs under usage."
-            raise InputError(f'{config.path}: prior.log: there is no log "{name}". {said}')
+            hint = did_you_mean(str(name), known) if known else "Name one under usage."
+            raise InputError(f'{config.path}: prior.log: there is no usage log "{name}". {hint}')
         if known and int(count or 0) > sizes[str(name)]:
             raise InputError(
-                f"{config.path}: prior.interactions: {count} is more than the log "
-                f"{name} has ({sizes[str(name)]})."
+                f"{config.path}: prior.interactions: must be at most {sizes[str(name)]}, as many "
+                f"as the log {name} has, got {count}."
             )
 
 
@@ -204,7 +204,7 @@ class _Offers:
         base = config.current.with_values({"prior.strength": 0.0})
         depth = base.effective_depth
         self._settings = base.with_values({"limit": max(block.offered * 4, 1), "depth": depth})
-        self._block, self._golden = block, golden
+        self._path, self._block, self._golden = config.path, block, golden
         self._pool = capture(golden, engine, depth=depth)
 
     def shown(self, prior: Mapping[Key, float]) -> Mapping[QueryId, Sequence[Key]]:
@@ -228,8 +228,8 @@ class _Offers:
             start = as_of - last - timedelta(days=1)
         except OverflowError:
             raise InputError(
-                f"usage: {block.interactions} interactions at {block.per_day} a day begin before "
-                "the year 1. Let readers ask more often (per_day)."
+                f"{self._path}: usage: {block.interactions} interactions at {block.per_day} a day "
+                "begin before the year 1. Let readers ask more often (per_day)."
             ) from None
 
         def learn(log: UsageLog) -> Mapping[Key, float]:

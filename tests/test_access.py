@@ -311,7 +311,7 @@ def test_a_run_that_holds_what_its_user_may_not_see_is_refused(tmp_path: Path) -
             engine.candidates([asked], 1)  # also what stands below the depth
         assert str(caught.value) == (
             f"{tmp_path / 'v.run'}: holds 1 row that the user of a question may not see: "
-            f"doc@2 (query q, {said}). Make the run as the users who ask, or mend the "
+            f"doc@2 (question q, {said}). Make the run as the users who ask, or mend the "
             "principals of the corpus."
         )
         with pytest.raises(InputError, match="may not see"):

@@ -273,9 +273,9 @@ ROUTED = GoldenSet((replace(query(["a"], "1"), route=Route("code", "rule")),))
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"routing.cod.budget": 1}, r'no question has the class "cod"\. The classes are: code\.'),
-        ({"weights.foo": 2}, r'weights\.foo: there is no channel "foo", only vector, lexical\.'),
-        ({"routing.code.weights.foo": 2}, r'there is no channel "foo"'),
+        ({"routing.cod.budget": 1}, r'no question has the class "cod"\. Did you mean "code"\?'),
+        ({"weights.foo": 2}, r'weights\.foo: .* no channel "foo"\. Choose from: vector, lexical\.'),
+        ({"routing.code.weights.foo": 2}, r'the engine has no channel "foo"'),
         ({"prior.strength": 1}, r"prior\.strength: there is no usage log"),
     ],
 )

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
         replaced("golden.jsonl", '"q2"', '"q2'),
         r"golden.jsonl:2: .*",
     ),
-    "config of rows": (filled("sweep.yaml", b"- 1\n"), r"sweep.yaml: a config is a mapping"),
+    "config of rows": (filled("sweep.yaml", b"- 1\n"), r"sweep.yaml: must be a mapping"),
     "wrong type of a number": (
         in_config("[1, 20]", "[1, x]"),
         r"sweep.yaml:8: space.rrf_k.1: must",

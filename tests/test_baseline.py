@@ -97,9 +97,9 @@ def test_soats_own_file_is_read(shared: Path) -> None:
     ("text", "said"),
     [
         ("", "is empty"),
-        ("{", r"baseline\.json:1: is no valid JSON"),
-        ("\n\n{]", r"baseline\.json:3: is no valid JSON"),
-        ("[" * 100_000, "is no valid JSON"),
+        ("{", r"baseline\.json:1: is not valid JSON"),
+        ("\n\n{]", r"baseline\.json:3: is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[]", "must be a JSON object"),
         ("{}", "holds neither recall@10 nor mrr"),
         ('{"figures": {}}', "holds neither recall@10 nor mrr"),

@@ -101,7 +101,7 @@ def _fail_at(query_id: str, error: Exception) -> Answer:
 
 def test_a_query_that_the_engine_cannot_answer_is_named() -> None:
     engine = Fake(_fail_at("q4", EngineError("the server said no")))
-    with pytest.raises(EngineError, match=r"query 'q4' \('text 4'\): the server said no"):
+    with pytest.raises(EngineError, match=r"question 'q4' \('text 4'\): the server said no"):
         capture(GOLDEN, engine, depth=5)
 
 
@@ -116,7 +116,7 @@ def test_an_input_error_passes_through_at_once() -> None:
 def test_a_crash_of_an_engine_keeps_its_kind_and_names_the_query(error: Exception) -> None:
     with pytest.raises(type(error), match="bug") as caught:
         capture(GOLDEN, Fake(_fail_at("q4", error)), depth=5)
-    assert caught.value.__notes__ == ["while asking query 'q4' ('text 4')"]
+    assert caught.value.__notes__ == ["while asking question 'q4' ('text 4')"]
 
 
 def test_a_failure_of_a_batch_alone_is_got_past() -> None:

@@ -225,7 +225,10 @@ def _in_bash(line: str) -> subprocess.CompletedProcess[bytes]:
 )
 def test_output_that_a_full_disk_refuses_is_one_line_and_exit_4(arguments: str) -> None:
     done = _in_bash(f"sweep -q {arguments} > /dev/full")
-    assert done.stderr == b"the output could not be written (No space left on device).\n"
+    assert (
+        done.stderr
+        == b"the output cannot be written (No space left on device). Check where it goes.\n"
+    )
     assert done.returncode == 4
     assert _in_bash(f"sweep -q {arguments} > /dev/full 2> /dev/full").returncode == 4
     assert _in_bash(f"sweep -q {arguments} > /dev/full 2>&-").returncode == 4
@@ -237,7 +240,7 @@ def test_output_that_a_full_disk_refuses_is_one_line_and_exit_4(arguments: str) 
 )
 def test_a_closed_output_is_one_line_and_exit_4(arguments: str) -> None:
     done = _in_bash(f"sweep -q {arguments} >&-")
-    assert done.stderr == b"the output could not be written (it is closed).\n"
+    assert done.stderr == b"the output cannot be written (it is closed). Check where it goes.\n"
     assert done.returncode == 4
     assert _in_bash(f"sweep -q {arguments} >&- 2>&-").returncode == 4
 

@@ -86,9 +86,9 @@ def test_markdown_is_a_table() -> None:
         (["--multiplier", "0.87", "--depth", "limit"], "--depth: must be an integer of at least 1"),
         (["--age", "-1"], "--age: must be a finite number of days of at least 0, got -1."),
         (["--age", "inf"], "--age: must be a finite number of days"),
-        ([], "Give either --multiplier"),
-        (["--multiplier", "0.87", "--age", "3"], "Give either --multiplier"),
-        (["--multiplier", "0.87", "--json", "--csv"], "Give one of --json, --markdown and --csv."),
+        ([], "give either --multiplier"),
+        (["--multiplier", "0.87", "--age", "3"], "give either --multiplier"),
+        (["--multiplier", "0.87", "--json", "--csv"], "give one of --json, --markdown and --csv."),
     ],
 )
 def test_a_bad_value_is_refused_in_a_sentence(options: list[str], sentence: str) -> None:

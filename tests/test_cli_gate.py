@@ -177,10 +177,10 @@ def test_a_changed_engine_is_said_before_the_table(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{ not json", r"baseline.json:1: is no valid JSON"),
+        ("{ not json", r"baseline.json:1: is not valid JSON"),
         ("", "baseline.json: is empty"),
         ("{}", "holds neither recall@10 nor mrr"),
-        (None, "baseline.json: no such file"),
+        (None, "baseline.json: there is no such file"),
     ],
 )
 def test_a_baseline_that_cannot_be_compared_is_bad_input_also_when_only_reporting(

@@ -125,7 +125,9 @@ def test_a_missing_import_names_the_command_that_makes_it(tmp_path: Path) -> Non
     )
     done = invoke("run", write_project(tmp_path, config))
     assert done.exit_code == 2
-    assert done.stderr == f"{tmp_path}/gone.jsonl: missing. Make it with: sweep import soat X\n"
+    assert done.stderr == (
+        f"{tmp_path}/gone.jsonl: there is no such file. Make it with: sweep import soat X\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["recency", "soat-halflife"])

@@ -313,7 +313,7 @@ def test_a_place_for_vectors_that_cannot_be_written_is_one_message(tmp_path: Pat
     (tmp_path / "file").write_text("")
     with (
         _engine(memory_map_bytes=0, cache_dir=tmp_path / "file") as engine,
-        pytest.raises(StorageError, match="could not be stored"),
+        pytest.raises(StorageError, match="cannot be stored"),
     ):
         engine.candidates([_query("pump")], 5)
 

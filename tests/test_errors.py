@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,3 +113,70 @@ def test_a_close_word_is_proposed_else_all_are_listed(
     word: str, choices: list[str], hint: str
 ) -> None:
     assert did_you_mean(word, choices) == hint
+
+
+# --- how all messages of the package are worded ---------------------------------------------------
+
+RAISED = {"Problem", "Malformed", "WrongValue"} | {
+    name
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, SweeperError)
+}
+NAMES = ("HTTP", "JSON", "PostgreSQL", "SOAT", "TREC")
+BLAME = re.compile(r"(?i)\b(please|invalid|illegal|oops|sorry|you (must|should)|failed to)\b|!$")
+COMMAND = re.compile(r": (sweep|dask|--set) [\w .=-]+$")
+SHOWN = "\x00"
+
+
+def text_of(node: ast.expr) -> str | None:
+    """Return a literal message, with a mark in place of each value that it shows."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(text_of(value) or SHOWN for value in values)
+    return None
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Yield where each literal message of the package stands, and the message."""
+    package = Path(errors.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = getattr(node.func, "id", getattr(node.func, "attr", None))
+            if called in RAISED or called in {"add", "at", "_refuse"}:
+                for text in filter(None, map(text_of, node.args)):
+                    if " " in text:
+                        yield f"{path.relative_to(package)}:{node.lineno}", text
+
+
+MESSAGES = dict(messages())
+
+
+def test_the_messages_of_the_package_are_found() -> None:
+    assert len(MESSAGES) > 300
+    assert any(place.startswith("engines/") for place in MESSAGES)
+
+
+def test_every_message_is_whole_sentences_or_ends_with_a_command() -> None:
+    open_ended = {
+        place: text
+        for place, text in MESSAGES.items()
+        if not text.endswith((".", ".)", "?", SHOWN)) and not COMMAND.search(text)
+    }
+    assert open_ended == {}
+
+
+def test_every_message_begins_in_lower_case_as_it_follows_a_place() -> None:
+    loud = {
+        place: text
+        for place, text in MESSAGES.items()
+        if text[0].isupper() and not text.startswith(NAMES)
+    }
+    assert loud == {}
+
+
+def test_no_message_blames_or_pleads() -> None:
+    assert {place: text for place, text in MESSAGES.items() if BLAME.search(text)} == {}

@@ -213,7 +213,7 @@ def test_an_unwritable_folder_is_an_input_error(
 
 def test_a_failing_disk_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", failing_sync(errno.EIO))
-    with pytest.raises(StorageError, match="could not be written"):
+    with pytest.raises(StorageError, match="cannot be written"):
         write_atomically(tmp_path / "new", "x")
 
 

@@ -296,13 +296,13 @@ def test_all_problems_of_a_file_are_reported_with_their_lines() -> None:
         '{"id": "7", "slice": "s", "kind": "t", "query": "b", "expected": "x"}',
         '{"id": "8", "slice": "s", "expected": "x"}',
     ]
-    remedy = "Give a key, a list of keys, or [] for an unanswerable query."
+    remedy = "Give a key, a list of keys, or [] for a question without an answer."
     every_id = "Give every row an id, or none (then they are q001, q002, ...)."
     assert golden_refusal("\n".join(rows)).split("\n") == [
         'golden.jsonl:1: "query" is empty. Give the question as it is asked.',
         'golden.jsonl:2: the id "1" is taken by line 1. Rename one of them.',
         'golden.jsonl:2: a slice may not be called "overall": '
-        "it names the mean over all queries. Rename it.",
+        "it names the mean over all questions. Rename it.",
         f'golden.jsonl:2: "expected" is missing. {remedy}',
         f'golden.jsonl:3: "id" is empty. {every_id}',
         f'golden.jsonl:3: "expected" is empty. {remedy}',
@@ -364,20 +364,20 @@ def test_rows_on_one_line_are_told_apart() -> None:
     assert golden_refusal(text, "golden.json").split("\n") == [
         'golden.json:1: row 2: the id "1" is taken by row 1. Rename one of them.',
         'golden.json:1: row 2: "expected" is missing. '
-        "Give a key, a list of keys, or [] for an unanswerable query.",
+        "Give a key, a list of keys, or [] for a question without an answer.",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "holds no queries. Give at least one."),
-        ("{}", 'no queries found. Put them under "queries", or in a list. Fields found: none.'),
-        ("null", "expected a list of queries, got null."),
-        ("7", "expected a list of queries, got 7."),
+        ("[]", "holds no questions. Give at least one."),
+        ("{}", 'no questions found. Put them under "queries", or in a list. Fields found: none.'),
+        ("null", "expected a list of questions, got null."),
+        ("7", "expected a list of questions, got 7."),
         ("[1, null]", "row 1 is 1. Each row is an object with named fields."),
-        ('{"queries": []}', "holds no queries."),
-        ('{"queries": 5}', '"queries" is 5. Give a list of queries.'),
+        ('{"queries": []}', "holds no questions."),
+        ('{"queries": 5}', '"queries" is 5. Give a list of questions.'),
         ('{"a": 1, "b": 2}', "Fields found: a, b."),
         ('{"1": {"id": "2", "query": "a"}}', 'the row under "1" has the id "2".'),
         (" \n", "is empty."),
@@ -387,8 +387,8 @@ def test_a_file_without_rows_is_an_error(text: str, message: str) -> None:
     assert message in golden_refusal(text, "golden.json")
 
 
-def test_a_header_alone_holds_no_queries() -> None:
-    assert "holds no queries" in golden_refusal("id,query,expected\n", "golden.csv")
+def test_a_header_alone_holds_no_questions() -> None:
+    assert "holds no questions" in golden_refusal("id,query,expected\n", "golden.csv")
 
 
 def test_a_python_list_in_a_cell_is_explained() -> None:
@@ -771,7 +771,7 @@ def test_a_loop_of_links_ends() -> None:
 
 def test_a_folder_without_texts_is_an_error() -> None:
     assert folder_refusal({"a.png": "x"}) == (
-        "docs: this folder holds no text files (.md, .markdown, .txt)."
+        "docs: this folder holds no text files (.md, .markdown, .txt). Give one that does."
     )
 
 

@@ -716,7 +716,7 @@ def test_a_question_that_never_answers_fails_the_capture_by_name(site: Site) -> 
     golden = GoldenSet(tuple(question(f"q{n}") for n in range(5)))
     with (
         site.engine(**WHITE, n_threads=2) as engine,
-        pytest.raises(EngineError, match="query 'q2'"),
+        pytest.raises(EngineError, match="question 'q2'"),
     ):
         capture(golden, engine, depth=3)
 
@@ -790,8 +790,8 @@ def test_a_wrong_key_is_named_with_its_line(tmp_path: Path, line: str, words: st
         ({"channels": {"a": "b"}, "values": {"c": "d"}}, "values names c, which is not among"),
         ({"body": {"x": 1}}, "the question is sent nowhere"),
         ({"url": "ftp://x"}, "must be an http(s) address"),
-        ({"url": "http://x:port"}, "is no address"),
-        ({"url": "http://x y/search"}, "holds a space"),
+        ({"url": "http://x:port"}, "must be an http(s) address, such as https://"),
+        ({"url": "http://x y/search"}, "may hold no space and no control character"),
         ({"body": {"q": "{query}", "in": [{"password": "p"}]}}, '"password" looks like a secret'),
     ],
 )

@@ -210,8 +210,8 @@ def test_several_names_are_read_without_repeats_in_their_order() -> None:
         ("recal@5", 'unknown metric "recal@5". Did you mean "recall"?'),
         ("recall", 'metric "recall" needs a cutoff, for example recall@10.'),
         ("mrr@10", 'metric "mrr@10": mrr takes no cutoff. Write mrr.'),
-        ("recall@0", 'metric "recall@0": a cutoff is from 1 to 1000000.'),
-        ("recall@1000001", 'metric "recall@1000001": a cutoff is from 1 to 1000000.'),
+        ("recall@0", 'metric "recall@0": the cutoff must be from 1 to 1000000.'),
+        ("recall@1000001", 'metric "recall@1000001": the cutoff must be from 1 to 1000000.'),
         ("ndgc", 'unknown metric "ndgc". Did you mean "ndcg"?'),
         (
             "zzz",
@@ -235,7 +235,7 @@ def test_broken_names_are_unknown(text: str) -> None:
 
 
 def test_a_cutoff_of_thousands_of_digits_is_refused_with_the_range() -> None:
-    with pytest.raises(ValueError, match="a cutoff is from 1 to 1000000"):
+    with pytest.raises(ValueError, match="the cutoff must be from 1 to 1000000"):
         parse_metric("recall@" + "9" * 5000)
 
 

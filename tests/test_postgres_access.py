@@ -200,8 +200,8 @@ def test_a_user_is_refused_where_a_table_cannot_tell_what_it_may_see(
     asked = Query("q7", "s", "pump", (), user="ada")
     with existing(server, found) as engine:
         message = (
-            "query 'q7': it is asked as user 'ada'. Leave the user out where a view holds what it "
-            "may see, or configure the text[] column principals of the document table."
+            "question 'q7': it is asked as user 'ada'. Leave the user out where a view holds what "
+            "it may see, or configure the text[] column principals of the document table."
         )
         for ask in (
             lambda: engine.candidates([asked], 5),

@@ -133,7 +133,7 @@ def test_rows_beyond_the_limit_are_cut_even_of_an_endless_answer(opened: Open) -
 )
 def test_an_answer_of_another_shape_is_an_error(opened: Open, answer: str, message: str) -> None:
     text = refusal(opened(f"def search(query, settings): return {answer}"))
-    assert text.startswith("query 'q7': mysearch_")
+    assert text.startswith("question 'q7': mysearch_")
     assert message in text
 
 
@@ -152,7 +152,7 @@ def test_a_failure_names_the_question_and_keeps_its_cause(
     engine = opened(f"def search(query, settings): {body}")
     with pytest.raises(EngineError) as caught:
         engine.search(QUERY, Settings())
-    assert str(caught.value) == f"query 'q7': {engine.call} {message}"
+    assert str(caught.value) == f"question 'q7': {engine.call} {message}"
     assert caught.value.__cause__ is not None
 
 
@@ -165,7 +165,7 @@ def test_a_failure_names_the_question_and_keeps_its_cause(
 )
 def test_a_user_or_a_filter_is_never_ignored(opened: Open, query: Query, name: str) -> None:
     text = refusal(opened("def search(query, settings): return []"), query)
-    assert f"query 'q7' has a {name}, which " in text
+    assert f"question 'q7' has a {name}, which " in text
     assert text.endswith(f"Add the parameter {name}=None to it.")
 
 

@@ -167,7 +167,7 @@ def test_settings_may_be_changed_by_name_or_given_whole(bundled: Results) -> Non
         ({"rrf": 20}, r'settings: unknown knob .*"rrf_k"'),
         ({"rrf_k": 0}, r"settings: rrf_k: must be an integer of at least 1, got 0"),
         ({"depth": 500}, "settings: a depth of 500 is more than"),
-        ({"weights.vecto": 2}, r'there is no channel "vecto"'),
+        ({"weights.vecto": 2}, r'the engine has no channel "vecto"\. Did you mean'),
     ],
 )
 def test_settings_that_cannot_be_shown_are_refused(

@@ -341,7 +341,7 @@ def test_tags_of_the_config_and_of_a_question_must_agree(site: Site) -> None:
 
 def test_a_question_and_settings_cannot_want_different_stores(site: Site) -> None:
     query = question("tide", filter={"store": "document"})
-    with site.engine() as engine, pytest.raises(InputError, match="nothing is in both"):
+    with site.engine() as engine, pytest.raises(InputError, match="Nothing is in both: change one"):
         engine.search(query, replace(Settings(), stores="memory"))
 
 

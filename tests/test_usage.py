@@ -189,37 +189,37 @@ def test_a_log_that_holds_golden_questions_is_refused_by_its_name(
             "{asked: {path: log.jsonl}}",
             "prior.log: aked",
             "",
-            'prior.log: there is no log "aked". The logs are: asked.',
+            'prior.log: there is no usage log "aked". Did you mean "asked"?',
         ),
         (
             "{asked: {path: log.jsonl}}",
             "prior.strength: 1",
             "arms: {a: {prior.log: echo}}\n",
-            'prior.log: there is no log "echo". The logs are: asked.',
+            'prior.log: there is no usage log "echo". Choose from: asked.',
         ),
         (
             "{}",
             "prior.log: asked",
             "",
-            'prior.log: there is no log "asked". Name logs under usage.',
+            'prior.log: there is no usage log "asked". Name one under usage.',
         ),
         (
             "{asked: {path: log.jsonl}}",
             "prior.interactions: 4",
             "",
-            "prior.interactions: 4 is more than the log asked has (3).",
+            "prior.interactions: must be at most 3, as many as the log asked has, got 4.",
         ),
         (
             f"{{readers: {SIMULATED}, asked: {{path: log.jsonl}}}}",
             "prior.interactions: 401",
             "",
-            "prior.interactions: 401 is more than the log readers has (400).",
+            "prior.interactions: must be at most 400, as many as the log readers has, got 401.",
         ),
         (
             f"{{readers: {SIMULATED}, asked: {{path: log.jsonl}}}}",
             "prior.interactions: 4",
             "arms: {a: {prior.log: asked}}\n",
-            "prior.interactions: 4 is more than the log asked has (3).",
+            "prior.interactions: must be at most 3, as many as the log asked has, got 4.",
         ),
     ],
 )
@@ -233,10 +233,13 @@ def test_a_log_or_a_count_that_there_is_not_is_refused(
 @pytest.mark.parametrize(
     ("space", "said"),
     [
-        ("prior.log: [asked, echo]", 'prior.log: there is no log "echo". The logs are: asked.'),
+        (
+            "prior.log: [asked, echo]",
+            'prior.log: there is no usage log "echo". Choose from: asked.',
+        ),
         (
             "prior.interactions: [all, 0, 5]",
-            "prior.interactions: 5 is more than the log asked has (3).",
+            "prior.interactions: must be at most 3, as many as the log asked has, got 5.",
         ),
     ],
 )
@@ -387,7 +390,7 @@ def test_a_kept_log_that_is_not_what_was_learned_from_is_refused_and_mended_by_a
         path.write_text("")
     else:
         path.unlink()
-    with pytest.raises(InputError, match=r"usage-asked.jsonl is .*[Rr]un the sweep again"):
+    with pytest.raises(InputError, match=r"usage-asked.jsonl: .*Run the sweep again"):
         _ = load(results.folder).pool
     run_sweep(config, root=tmp_path / "results")
     assert path.read_bytes() == content

@@ -140,7 +140,7 @@ def _stdout() -> TextIO:
 
 
 def _unwritable(reason: str) -> str:
-    return f"the output could not be written ({reason})."
+    return f"the output cannot be written ({reason}). Check where it goes."
 
 
 def flush() -> None:

@@ -47,9 +47,9 @@ def cost(
     overtake it? For example: sweep cost --rrf-k 60,20,5 --multiplier 0.87
     """
     if (multiplier is None) == (age is None):
-        raise InputError("Give either --multiplier (such as 0.87) or --age (such as 6).")
+        raise InputError("give either --multiplier (such as 0.87) or --age (such as 6).")
     if json + markdown + csv > 1:
-        raise InputError("Give one of --json, --markdown and --csv.")
+        raise InputError("give one of --json, --markdown and --csv.")
     constants = _each("--rrf-k", rrf_k, _rank_constant)
     half_lives = _each("--half-life", half_life, _half_life)
     rows_seen = _one("--depth", depth, _depth)

@@ -132,7 +132,9 @@ def _tolerances(texts: list[str] | None, policy: Policy) -> dict[str, float] | f
         except ValueError:
             value = math.nan
         if not 0 <= value <= 1:
-            raise InputError(f"--tolerance {text}: must be a number from 0 to 1, or slice=number.")
+            raise InputError(
+                f'--tolerance: must be a number from 0 to 1, or slice=number, got "{text}".'
+            )
         each[name] = value
     if "" in each and len(each) > 1:
         raise InputError("--tolerance: give one number for all slices, or one per slice.")
@@ -153,7 +155,10 @@ def _update(path: Path, now: Measured, *, json: bool, markdown: bool) -> None:
     from sweeper.files import write_atomically
 
     if not any(metric in GATED for table in now.figures.figures.values() for metric in table):
-        raise InputError("no question has an answer, so there is nothing to compare or to write.")
+        raise InputError(
+            "no question has an answer, so there is nothing to compare or to write. Say what one "
+            "of them should find."
+        )
     text = render_baseline(now.figures)
     old = {}
     unchanged = path.is_file() and path.read_bytes() == text.encode()

@@ -99,6 +99,6 @@ def _check_room(folder: Path, paths: list[Path], *, force: bool) -> None:
         count = f"{len(standing)} of its files exist" if len(standing) > 1 else "one file exists"
         names = "".join(f"\n  {path}" for path in standing)
         raise InputError(
-            f"Nothing was written, because {count} already:{names}\n"
-            "Choose another folder, or replace them with --force."
+            f"nothing was written, because {count} already:{names}\n"
+            "Choose another folder, or add --force to overwrite."
         )

@@ -48,9 +48,10 @@ def plot(
 
     found = opened(sweep, results)
     knob, by = (None if name is None else knob_name(name) for name in (knob, by))
-    for name in (knob, by):
+    for option, name in (("--knob", knob), ("--by", by)):
         if name is not None and name not in found.varied_knobs:
-            raise InputError(f'"{name}" did not vary. {did_you_mean(name, found.varied_knobs)}')
+            hint = did_you_mean(name, found.varied_knobs)
+            raise InputError(f'{option}: "{name}" did not vary. {hint}')
     if by is not None and by == knob:
         raise InputError(f"--by: give another knob than {knob}.")
     objective = found.objectives[0].address

@@ -88,8 +88,11 @@ def show(
         raise InputError(
             "--ties, --horizon, --judging, --queries, --top and --knob: one at a time."
         )
-    if any(not 0 <= day <= _LONGEST_HORIZON for day in horizon or ()):
-        raise InputError(f"--horizon: must be a number of days from 0 to {_LONGEST_HORIZON:g}.")
+    for day in horizon or ():
+        if not 0 <= day <= _LONGEST_HORIZON:
+            raise InputError(
+                f"--horizon: must be a number of days from 0 to {_LONGEST_HORIZON:g}, got {day:g}."
+            )
     base = found.settings[found.trial(chosen or "current")]
     if ties:
         tables = [ties_table(found, base)]

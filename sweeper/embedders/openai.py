@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIEmbedder"]
 
+_ADDRESS = "Give the address up to /embeddings, such as https://api.openai.com/v1."
+_SERVER = "Check that base_url leads to an OpenAI-compatible server."
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -183,7 +185,7 @@ class OpenAIEmbedder:
         except httpx.RequestError as error:
             raise _Again(f"{type(error).__name__}: {_excerpt(str(error), key)}") from error
         except httpx.InvalidURL as error:
-            raise InputError(f'base_url "{self._base_url}" is no address ({error}).') from error
+            raise InputError(f"base_url is no address ({error}). {_ADDRESS}") from error
         status = answer.status_code
         if status in _RETRIED:
             after = retry_after(answer.headers.get("Retry-After"))
@@ -200,7 +202,8 @@ class OpenAIEmbedder:
                 f"{self._api_key_env or '(api_key_env is not set)'}."
             )
         if status != 200:
-            raise EngineError(f"{self._url}: HTTP {status}: {_excerpt(answer.text, key)}")
+            said = _excerpt(answer.text, key)
+            raise EngineError(f"{self._url}: HTTP {status}: {said}. Check base_url and model.")
         text: str = answer.text
         return text if key is None else text.replace(key, "***")
 
@@ -212,15 +215,19 @@ class OpenAIEmbedder:
             vectors = [(row.get("index"), row["embedding"]) for row in data]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EngineError(
-                f"{where}: the answer is no list of embeddings: {_excerpt(text)}. Check base_url."
+                f"{where}: the answer is no list of embeddings: {_excerpt(text)}. {_SERVER}"
             ) from error
         if len(vectors) != n_texts:
-            raise EngineError(f"{where}: {len(vectors)} embeddings came for {n_texts} texts.")
+            raise EngineError(
+                f"{where}: {len(vectors)} embeddings came for {n_texts} texts. {_SERVER}"
+            )
         # A server that numbers no row at all keeps the order of the request.
         if any(index is not None for index, _ in vectors):
             by_index = {index: v for index, v in vectors if isinstance(index, int)}
             if sorted(by_index) != list(range(n_texts)):
-                raise EngineError(f"{where}: the embeddings are not numbered 0 to {n_texts - 1}.")
+                raise EngineError(
+                    f"{where}: the embeddings are not numbered 0 to {n_texts - 1}. {_SERVER}"
+                )
             ordered = [by_index[place] for place in range(n_texts)]
         else:
             ordered = [vector for _, vector in vectors]
@@ -228,15 +235,16 @@ class OpenAIEmbedder:
             rows = np.array(ordered, np.float64)
         except (ValueError, TypeError, OverflowError) as error:
             raise EngineError(
-                f"{where}: an embedding is no list of numbers, or they differ in length."
+                f"{where}: an embedding is no list of numbers, or they differ in length. {_SERVER}"
             ) from error
         if rows.ndim != 2 or not rows.shape[1]:
-            raise EngineError(f"{where}: an embedding is empty or no list of numbers.")
+            raise EngineError(f"{where}: an embedding is empty or no list of numbers. {_SERVER}")
         if self._dimensions is None:
             self._dimensions = int(rows.shape[1])
         if rows.shape[1] != self._dimensions:
             raise EngineError(
-                f"{where}: embeddings have {rows.shape[1]} dimensions, expected {self._dimensions}."
+                f"{where}: embeddings have {rows.shape[1]} dimensions, expected "
+                f"{self._dimensions}. Check model and dimensions."
             )
         return rows
 
@@ -274,21 +282,20 @@ def _http() -> tuple[Any, Any]:
 
 
 def _checked_address(base_url: str) -> str:
-    remedy = "Give the address up to /embeddings, such as https://api.openai.com/v1."
     try:
         parts = urlsplit(base_url)
         host = parts.hostname
         credentials = parts.username is not None or parts.password is not None
         _ = parts.port  # raises if it is no number
     except ValueError as error:
-        raise InputError(f"base_url is no address ({error}). {remedy}") from None
+        raise InputError(f"base_url is no address ({error}). {_ADDRESS}") from None
     if credentials or parts.query or parts.fragment:
         raise InputError(
-            f"base_url may hold no user, password, query or fragment: it is stored. {remedy} "
+            f"base_url may hold no user, password, query or fragment: it is stored. {_ADDRESS} "
             "The key belongs in the environment variable that api_key_env names."
         )
     if parts.scheme not in {"http", "https"} or not host:
-        raise InputError(f'base_url "{base_url}" is no http(s) address. {remedy}')
+        raise InputError(f'base_url "{base_url}" is no http(s) address. {_ADDRESS}')
     return base_url.rstrip("/").removesuffix("/embeddings")
 
 

@@ -57,7 +57,9 @@ class DenseIndex:
                     shape = (len(texts), block.shape[1])
                     self._vectors = self._allocate(shape, folder, memory_map_bytes)
                 if block.shape[1] != self._vectors.shape[1]:
-                    raise EngineError(f"{embedder.name}: vectors differ in their dimensions.")
+                    raise EngineError(
+                        f"{embedder.name}: vectors differ in length. Check the model."
+                    )
                 self._vectors[start : start + len(block)] = block
             parts = [squared_lengths(rows) for _, rows in self._row_blocks()]
             self._lengths = np.concatenate([np.empty(0), *parts])
@@ -84,8 +86,8 @@ class DenseIndex:
             vectors = _embed(self._embedder, queries[start : start + n_queries])
             if vectors.shape[1] != self._vectors.shape[1]:
                 raise EngineError(
-                    f"{self._embedder.name}: a query has {vectors.shape[1]} dimensions, "
-                    f"the texts have {self._vectors.shape[1]}."
+                    f"{self._embedder.name}: a question has {vectors.shape[1]} dimensions, "
+                    f"the texts have {self._vectors.shape[1]}. Check the model."
                 )
             wide = vectors.astype(np.float64)
             dots = np.empty((len(vectors), len(self)))
@@ -120,7 +122,7 @@ class DenseIndex:
         except OSError as error:
             where = folder or tempfile.gettempdir()
             raise StorageError(
-                f"{where}: the vectors could not be stored ({error.strerror or error}). Free some "
+                f"{where}: the vectors cannot be stored ({error.strerror or error}). Free some "
                 "space, or give another cache folder."
             ) from error
 
@@ -153,6 +155,7 @@ def _embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     vectors = embedder.embed(texts)
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise EngineError(
-            f"{embedder.name}: an array of shape {vectors.shape} came for {len(texts)} texts."
+            f"{embedder.name}: an array of shape {vectors.shape} came for {len(texts)} texts. "
+            "There must be one row for each."
         )
     return vectors

@@ -323,7 +323,8 @@ class EmbeddedEngine:
                     )
                 except sqlite3.Error as error:
                     raise EngineError(
-                        f"query {query.query_id!r}: SQLite could not answer ({error})."
+                        f"question {query.query_id!r}: SQLite cannot answer ({error}). Check the "
+                        "space for temporary files."
                     ) from error
                 found[LEXICAL, store] = self._candidates(
                     [number for number, _ in matches], [value for _, value in matches]

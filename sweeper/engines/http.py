@@ -283,7 +283,7 @@ class HttpEngine:
             reason = str(error)
         # Outside the handler: the first error, which may quote a server that repeats what it was
         # sent, does not hang on to this one.
-        raise EngineError(self._client.blotted(f"query {query.query_id!r}: {reason}"))
+        raise EngineError(self._client.blotted(f"question {query.query_id!r}: {reason}"))
 
     def _for_each(self, queries: Sequence[Query], work: Callable[[Query], None]) -> None:
         """Do the work of every question, several at once; the first failure stops the rest."""

@@ -59,7 +59,9 @@ def _token(auth: AuthBlock) -> str:
             token = path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = type(error).__name__
-            raise InputError(f"{path}, which {name} names, cannot be read ({why}).") from None
+            raise InputError(
+                f"{path}, which {name} names, cannot be read ({why}). Check the path."
+            ) from None
         if not token:
             raise InputError(f"{path}, which {name} names, is empty; it must hold the token.")
     if auth.kind != "basic" and not (token.isascii() and token.isprintable()):

@@ -105,13 +105,13 @@ class RequestMaker:
         names = self._block.names
         if query.user is not None and "user" not in names:
             raise InputError(
-                f"query {query.query_id!r} is asked as user {query.user!r}, and the request has no "
-                'place for a user. Put "{user}" into body, params or headers.'
+                f"question {query.query_id!r} is asked as user {query.user!r}, and the request has "
+                'no place for a user. Put "{user}" into body, params or headers.'
             )
         for tag in query.filter:
             if "filter" not in names and f"filter.{tag}" not in names:
                 raise InputError(
-                    f"query {query.query_id!r} has the filter {tag!r}, and the request has no "
+                    f"question {query.query_id!r} has the filter {tag!r}, and the request has no "
                     f'place for it. Put "{{filter.{tag}}}" into body, params or headers.'
                 )
 

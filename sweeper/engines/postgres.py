@@ -338,7 +338,7 @@ class PostgresEngine:
                 # A loaded corpus without principals is public, whoever asks.
                 problem = user_problem(recipe.tables[store], query.user)
             if problem is not None:
-                raise EngineError(f"query {query.query_id!r}: {problem} of the {store} table.")
+                raise EngineError(f"question {query.query_id!r}: {problem} of the {store} table.")
         return stores
 
     def _embed(self, texts: Sequence[str]) -> Vectors:

@@ -90,7 +90,7 @@ class PythonEngine:
         for name in _OPTIONAL:
             if given[name] and name not in self._takes:
                 raise EngineError(
-                    f"query {query.query_id!r} has a {name}, which {self.call} does not take. "
+                    f"question {query.query_id!r} has a {name}, which {self.call} does not take. "
                     f"Add the parameter {name}=None to it."
                 )
         options = {name: given[name] or None for name in self._takes}
@@ -102,12 +102,12 @@ class PythonEngine:
                 rows = [] if problem else list(itertools.islice(answer, settings.limit))
         except (Exception, SystemExit) as error:
             raise EngineError(
-                f"query {query.query_id!r}: {self.call} raised {error_text(error)}."
+                f"question {query.query_id!r}: {self.call} raised {error_text(error)}."
             ) from error
         if problem is None:
             problem = next((text for row in rows if (text := _row_problem(row))), None)
         if problem is not None:
-            raise EngineError(f"query {query.query_id!r}: {self.call} returned {problem}")
+            raise EngineError(f"question {query.query_id!r}: {self.call} returned {problem}")
         return [str(row) for row in rows]
 
     def close(self) -> None:

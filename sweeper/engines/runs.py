@@ -200,7 +200,7 @@ class RunsEngine:
         problems = []
         for channel, run in self._runs.items():
             found = [
-                f"{item_id} (query {query.query_id}, {_asked_as(query.user)})"
+                f"{item_id} (question {query.query_id}, {_asked_as(query.user)})"
                 for query in queries
                 for item_id, _ in run.rows.get(query.query_id, ())
                 if (entry := self._restricted.get(self._blank[item_id].key)) is not None

@@ -121,8 +121,8 @@ class SoatEngine(HttpEngine):
             raise InputError(self._too_deep(settings.limit))
         if query.user is not None:
             raise InputError(
-                f"query {query.query_id!r} is asked as user {query.user!r}, and SOAT knows users "
-                "by their tokens: sweep each user's questions with their own token_env."
+                f"question {query.query_id!r} is asked as user {query.user!r}, and SOAT knows "
+                "users by their tokens: sweep each user's questions with their own token_env."
             )
         unscoped = replace(query, filter={})
         body = {**(self._requests.make(unscoped, settings, place).body or {}), **self._scope}
@@ -132,8 +132,8 @@ class SoatEngine(HttpEngine):
                 body["document_paths"] = self._below(query, value)
             elif name != "store" and tags.setdefault(name, value) != value:
                 raise InputError(
-                    f"query {query.query_id!r} wants the tag {name}: {value}, and engine.tags "
-                    f"wants {name}: {tags[name]}. Nothing has both."
+                    f"question {query.query_id!r} wants the tag {name}: {value}, and engine.tags "
+                    f"wants {name}: {tags[name]}. Nothing has both: change one of them."
                 )
         if tags:
             body["tags"] = tags
@@ -141,8 +141,8 @@ class SoatEngine(HttpEngine):
             body[_SWITCH_OF_OTHER[name]] = False
         if body.get("include_documents") is body.get("include_memories") is False:
             raise InputError(
-                f"query {query.query_id!r} wants one store and the settings the other: nothing is "
-                "in both."
+                f"question {query.query_id!r} wants one store and the settings the other. Nothing "
+                "is in both: change one of them."
             )
         return Request(body, {}, {})
 
@@ -154,8 +154,8 @@ class SoatEngine(HttpEngine):
         below = [prefix for prefix in allowed if prefix.startswith(path)]
         if not below:
             raise InputError(
-                f"query {query.query_id!r} wants the path {path}, which engine.document_paths "
-                "leaves out."
+                f"question {query.query_id!r} wants the path {path}, which engine.document_paths "
+                "leaves out. Add it, or leave the question out."
             )
         return below
 
@@ -197,7 +197,7 @@ class SoatEngine(HttpEngine):
     def _judge(self, query: Query, reason: str | None) -> None:
         """Note whether a question can be replayed."""
         if reason is not None:
-            _log.warning("query %r cannot be replayed: %s", query.query_id, reason)
+            _log.warning("question %r cannot be replayed: %s", query.query_id, reason)
         with self._lock:
             self._missing[query.query_id] = reason
 

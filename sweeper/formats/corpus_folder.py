@@ -79,7 +79,8 @@ def read_folder(folder: Path) -> Corpus:
         raise InputError(problems)
     if not entries:
         kinds = ", ".join(TEXT_SUFFIXES)
-        raise InputError(Problem(f"this folder holds no text files ({kinds}).", str(folder)))
+        message = f"this folder holds no text files ({kinds}). Give one that does."
+        raise InputError(Problem(message, str(folder)))
     return Corpus(tuple(entries))
 
 

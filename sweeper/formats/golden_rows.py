@@ -79,7 +79,7 @@ GOLDEN_WRAPPERS = (
 WHOLE_FILE_SLICE = "all"
 """Slice of every question in a file that has no slices."""
 
-_MISSING_EXPECTED = "Give a key, a list of keys, or [] for an unanswerable query."
+_MISSING_EXPECTED = "Give a key, a list of keys, or [] for a question without an answer."
 _KEY_NAMES = (
     *("key", "id", "_id", "doc_id", "document_id", "entry_id", "memory_id", "page_id", "page"),
 )
@@ -265,7 +265,7 @@ class _Reader:
         if name == OVERALL:
             self.add(
                 row,
-                f'a slice may not be called "{OVERALL}": it names the mean over all queries. '
+                f'a slice may not be called "{OVERALL}": it names the mean over all questions. '
                 "Rename it.",
             )
         return name
@@ -313,7 +313,7 @@ class _Reader:
         if not expected and stated != []:
             self.add(
                 row,
-                "every grade is 0 or less, so nothing is expected. If the query is unanswerable, "
+                "every grade is 0 or less, so nothing is expected. If it has no answer, "
                 'write "expected": [] and leave the grades in "grades".',
             )
         return (
@@ -405,7 +405,9 @@ def _graded(judgment: _Judgment, grade: float | None) -> _Judgment:
     if grade is None:
         return judgment
     if judgment.grade not in (None, grade):
-        raise WrongValue(f"grades {quoted(judgment.key)} both {judgment.grade:g} and {grade:g}.")
+        raise WrongValue(
+            f"grades {quoted(judgment.key)} both {judgment.grade:g} and {grade:g}. Keep one."
+        )
     return judgment._replace(grade=grade)
 
 
@@ -414,7 +416,7 @@ def _without_repeats(judgments: list[_Judgment]) -> list[_Judgment]:
     for judgment in judgments:
         first = kept.setdefault(judgment.key, judgment)
         if first.grade != judgment.grade:
-            raise WrongValue(f"names {quoted(judgment.key)} twice with different grades.")
+            raise WrongValue(f"names {quoted(judgment.key)} twice with different grades. Keep one.")
     return list(kept.values())
 
 

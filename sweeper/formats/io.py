@@ -98,7 +98,7 @@ def read_golden(
         source.data,
         GOLDEN_WRAPPERS,
         path=source.path,
-        holds="queries",
+        holds="questions",
         row_fields={
             name
             for field in GOLDEN_FIELDS

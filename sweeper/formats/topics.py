@@ -62,7 +62,10 @@ def parse_topics(text: str, path: str | Path) -> dict[QueryId, str]:
                 f"this topic has no {missing}. Each one needs an id and a text.", line=line
             )
         elif query_id in topics:
-            problems.add(f"the id {quoted(query_id)} is taken by an earlier topic.", line=line)
+            problems.add(
+                f"the id {quoted(query_id)} is taken by an earlier topic. Rename one of them.",
+                line=line,
+            )
         else:
             topics[query_id] = question
     problems.raise_if_any()
