@@ -151,6 +151,8 @@ def use(python: Path, folder: Path) -> None:
     assert "recency/" in run(sweep, "list", cwd=demo)
     for command in ("show", "pick"):
         assert run(sweep, command, "recency", cwd=demo)
+    report = demo / run(sweep, "report", "recency", cwd=demo).split()[-1]
+    assert report.read_text("utf-8").startswith("<!doctype html>")
 
 
 def check_types(python: Path, folder: Path) -> None:

@@ -227,7 +227,7 @@ def test_the_commands_of_its_read_me_run_in_the_order_of_the_page(
     page = Path("README.md").read_text("utf-8")
     commands = re.findall(r"^    sweep ([^#\n]+)", page, re.MULTILINE)
     names = [command.split()[0] for command in commands]
-    assert names == ["check", "run", "pick", "explain", "gate", "check", "check", "gate"]
+    assert names == ["check", "run", "pick", "report", "explain", "gate", "check", "check", "gate"]
     said = {}
     for command in commands:
         done = CliRunner().invoke(app, shlex.split(command), prog_name="sweep")

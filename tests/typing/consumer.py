@@ -121,6 +121,9 @@ def tables(results: Results) -> None:
     run.write_text(exported.text, "utf-8")
     assert sum(map(len, sweeper.read_run(run).rows.values())) == exported.n_lines
     assert_type(sweeper.export_qrels(results.golden).text, str)
+    page = sweeper.html_report(results)
+    assert_type(page, str)
+    assert sweeper.write_html_report(results).is_file()
     assert sweeper.export_golden(results.golden).n_lines == len(results.golden.queries)
     assert len(results.trials) == len(results.settings)
 
