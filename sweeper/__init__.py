@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
     from sweeper.outlook import outlook as outlook
+    from sweeper.page import html_report as html_report
+    from sweeper.page import write_html_report as write_html_report
     from sweeper.picked import Pick as Pick
     from sweeper.poolfile import read_pool as read_pool
     from sweeper.poolfile import write_pool as write_pool
@@ -151,6 +153,8 @@ _HOME = {
     "Curve": "staircase",
     "Margins": "margins",
     "write_report": "report",
+    "html_report": "page",
+    "write_html_report": "page",
     "Exported": "export",
     "export_run": "export",
     "export_qrels": "export",

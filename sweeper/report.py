@@ -59,14 +59,18 @@ def markdown_report(results: Results, images: Sequence[tuple[str, str]] = ()) ->
 def facts_of(results: Results) -> list[str]:
     """Say in short what was swept, with what the embedder can show."""
     manifest = results.manifest
-    engine = manifest["pool"]["provenance"].get("engine", {})
+    provenance = manifest["pool"]["provenance"]
+    engine = provenance.get("engine", {})
+    n_entries = manifest["corpus"]["n_entries"]
     facts = [
-        f"{len(results.trials)} settings, {manifest['golden']['n_queries']} questions, "
-        f"{manifest['corpus']['n_entries']} entries",
-        f"current: {results.settings[results.trial('current')].text}",
-        f"embedder: {engine.get('embedder', 'unknown')}",
-        f"ages measured from {manifest['pool']['provenance'].get('as_of', 'unknown')}",
+        f"{len(results.trials)} settings, {manifest['golden']['n_queries']} questions"
+        + (f", {n_entries} entries" if n_entries else ""),
+        f"current: {results.current_settings.text}",
     ]
+    if "embedder" in engine:
+        facts.append(f"embedder: {engine['embedder']}")
+    if "as_of" in provenance:
+        facts.append(f"ages measured from {provenance['as_of']}")
     if str(engine.get("embedder", "")).startswith("hash"):
         facts.append(
             "The embedder is lexical: it proves that a change regresses nothing and cannot show "

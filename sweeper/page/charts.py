@@ -232,34 +232,29 @@ def _differences() -> dict[str, Any]:
         "title": "difference from today, with its 95% interval",
         "axis": {"format": "+.2f", "tickCount": 8},
     }
+    own = {
+        "y": {**rows, "axis": {"grid": True, "ticks": False, "labelLimit": 160}},
+        "yOffset": {"field": "metric", "type": "nominal", "sort": None},
+        "color": {"field": "metric", "type": "nominal", "sort": None, "title": None},
+    }
     return _spec(
         height={"step": 17},
         data={"name": "differences"},
-        encoding={
-            "y": {**rows, "axis": {"grid": True, "ticks": False, "labelLimit": 160}},
-            "yOffset": {"field": "metric", "type": "nominal", "sort": None},
-            "color": {"field": "metric", "type": "nominal", "sort": None, "title": None},
-        },
         layer=[
             {
+                "name": "none",
                 "mark": {"type": "rule", "color": "@quiet"},
-                "encoding": {
-                    "x": {"datum": 0, "type": "quantitative"},
-                    "y": None,
-                    "yOffset": None,
-                    "color": None,
-                },
+                "encoding": {"x": {"datum": 0, "type": "quantitative"}},
             },
             {
+                "name": "intervals",
                 "mark": {"type": "rule", "strokeWidth": 2.2},
-                "encoding": {
-                    "x": {"field": "low", **across},
-                    "x2": {"field": "high"},
-                },
+                "encoding": {**own, "x": {"field": "low", **across}, "x2": {"field": "high"}},
             },
             {
+                "name": "means",
                 "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": {"x": {"field": "difference", **across}},
+                "encoding": {**own, "x": {"field": "difference", **across}},
             },
         ],
     )

@@ -94,7 +94,7 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
     questions = _questions(findings, budget)
     figures = _figures(findings)
     drawn = _drawn(findings, len(figures), budget)
-    return {
+    found = {
         "address": results.address,
         "current": findings.current,
         "pick": None if subject is None else subject.trial,
@@ -114,6 +114,18 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "explained": _explained(findings, questions["id"], budget),
         "charts": charts(),
     }
+    return {name: _shown(part) for name, part in found.items()}
+
+
+def _shown(part: Any) -> Any:
+    """Return data in which whatever could hide or turn text around is written out."""
+    if isinstance(part, str):
+        return plain(part)
+    if isinstance(part, list | tuple):
+        return [_shown(item) for item in part]
+    if isinstance(part, dict):
+        return {plain(name): _shown(item) for name, item in part.items()}
+    return part
 
 
 def _figures(findings: Findings) -> list[dict[str, Any]]:
@@ -128,7 +140,7 @@ def _figures(findings: Findings) -> list[dict[str, Any]]:
     return [
         {
             "address": address,
-            "label": plain(figure_label(address)),
+            "label": figure_label(address),
             "slice": address.rpartition(".")[0],
             "metric": address.rpartition(".")[2],
             "metricLabel": metric_label(address.rpartition(".")[2]),
@@ -171,7 +183,7 @@ def _knobs(findings: Findings, drawn: Sequence[int]) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name,
-                "label": plain(own.label or name),
+                "label": own.label or name,
                 "unit": own.unit,
                 "values": [own.format(value) for value in values],
                 "numeric": len(numbers) == len(values),
@@ -222,7 +234,7 @@ def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
         if len(query.expected) > _EXPECTED:
             expected.append(f"and {len(query.expected) - _EXPECTED} more")
         text = query.text if len(query.text) <= _TEXT else query.text[:_TEXT] + "..."
-        row = (query.query_id, slices.index(query.slice), plain(text), expected, int(position))
+        row = (query.query_id, slices.index(query.slice), text, expected, int(position))
         spent += 30 + len(query.query_id) + len(text) + sum(map(len, expected))
         if spent > budget.characters and columns["id"]:
             break

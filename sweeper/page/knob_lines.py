@@ -144,7 +144,7 @@ def knob_lines(
         ticks.append((round(axis.apart, 5), knob.apart))
     return {
         "knob": knob.name,
-        "label": plain(knob.label or knob.name),
+        "label": knob.label or knob.name,
         "unit": knob.unit,
         "base": item.base,
         "others": others_text(curve),

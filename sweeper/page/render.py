@@ -294,7 +294,7 @@ def _tradeoff(findings: Findings, drawn: int) -> list[str]:
     if drawn < total - failed:
         said.append(
             f"Drawn are {drawn} of {total} settings: the best by any figure, those along one knob, "
-            "those that are named, and an even sample of the rest."
+            "those that are named, and an even sample of the rest. The line is that of those drawn."
         )
     return _section(
         "tradeoff",
@@ -396,8 +396,8 @@ def _provenance(findings: Findings, licences: str) -> list[str]:
         "status": manifest["status"],
         "started (UTC)": str(manifest["started"])[:16].replace("T", " "),
         "config": manifest["config_path"],
-        "golden set": f"{manifest['golden']['path']} ({manifest['golden']['digest'][:16]})",
-        "corpus": f"{manifest['corpus']['path']} ({manifest['corpus']['digest'][:16]})",
+        "golden set": _source(manifest["golden"]),
+        "corpus": _source(manifest["corpus"]),
         "candidates": f"{pool['digest'][:16]}, depth {pool['depth']}" if pool["file"] else "none",
         "engine": pool["provenance"].get("fingerprint") or manifest["spec"].get("engine"),
         "ages measured from": pool["provenance"].get("as_of"),
@@ -418,6 +418,14 @@ def _provenance(findings: Findings, licences: str) -> list[str]:
         f"<details><summary>The config as it ran</summary><pre>{_lines(config)}</pre></details>",
         f"<details><summary>Licences</summary><pre>{_lines(licences)}</pre></details>",
     )
+
+
+def _source(facts: Mapping[str, Any]) -> str | None:
+    """Return where questions or a corpus came from, with the start of its digest."""
+    digest = facts.get("digest")
+    if not digest:
+        return facts.get("path")
+    return f"{facts['path']} ({digest[:16]})" if facts.get("path") else str(digest[:16])
 
 
 def _lines(text: str) -> str:

@@ -768,7 +768,9 @@
     if (!element) return;
     const spec = copied(DATA.charts.differences);
     spec.datasets = { differences: DATA.differences };
-    spec.encoding.color.scale = { range: DATA.series };
+    for (const name of ["intervals", "means"]) {
+      layer(spec, name).encoding.color.scale = { range: DATA.series };
+    }
     const text = "Differences from today per slice, with intervals; the table above has the numbers.";
     await draw("differences", element, spec, text);
   }

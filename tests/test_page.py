@@ -1,0 +1,460 @@
+"""The HTML report: it holds what the frames hold, and nothing in it can run or reach out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import altair
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeper.compare import tally_values
+from sweeper.config import load_config
+from sweeper.page import MAX_BYTES, html_report, write_html_report
+from sweeper.page.charts import charts
+from sweeper.page.document import Budget, document
+from sweeper.page.findings import Findings
+from sweeper.page.knob_lines import thinned
+from sweeper.pick import pick
+from sweeper.results import Results
+from sweeper.sweep import run_sweep
+from tests.projects import CONFIG, ENTRIES, QUESTIONS, write_project
+
+HOSTILE = "</script><script>window.planted=1</script><img src=x onerror=planted()>\"'&<!--"
+"""What would run, if it were ever read as markup."""
+
+
+class Page(HTMLParser):
+    """Elements, attributes and texts of a page, as a parser of HTML sees them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.styles: list[str] = []
+        self.texts: list[str] = []
+        self._inside: str | None = None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        if tag == "style":
+            self.styles.append("")
+        self._inside = tag if tag in {"script", "style"} else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif self._inside == "style":
+            self.styles[-1] += data
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    @property
+    def policy(self) -> dict[str, list[str]]:
+        [content] = [
+            attributes["content"]
+            for tag, attributes in self.elements
+            if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+        ]
+        parts = (part.split() for part in str(content).split(";"))
+        return {name: sources for name, *sources in parts}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        [text] = [t for a, t in self.scripts if a.get("type") == "application/json"]
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def run(folder: Path, config: str = CONFIG, **rows: Any) -> Results:
+    path = write_project(folder, config, **rows)
+    return run_sweep(load_config(path), root=folder / "results").results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def findings(results: Results) -> Findings:
+    return Findings(results, pick(results))
+
+
+@pytest.fixture(scope="module")
+def page(results: Results) -> Page:
+    return Page(html_report(results))
+
+
+# --- one file, which reaches nothing --------------------------------------------------------------
+
+
+def test_only_the_pages_own_two_scripts_may_run(page: Page) -> None:
+    code = [text for attributes, text in page.scripts if attributes.get("type") is None]
+    assert page.policy["default-src"] == ["'none'"]
+    assert page.policy["script-src"] == [digest(text) for text in code]
+    assert page.policy["style-src"] == [digest(text) for text in page.styles]
+    assert page.policy["base-uri"] == page.policy["form-action"] == ["'none'"]
+    assert "connect-src" not in page.policy  # so default-src holds
+    assert "unsafe" not in str(page.policy)
+    assert len(code) == 2
+
+
+def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:
+    for tag, attributes in page.elements:
+        assert "src" not in attributes, tag
+        assert tag not in {"link", "iframe", "object", "embed", "base", "form"}
+        if tag == "a":
+            assert str(attributes["href"]).startswith("#")
+    assert "url(" not in page.styles[0]
+    assert "@import" not in page.styles[0]
+
+
+def test_a_page_is_small_and_the_same_every_time(results: Results) -> None:
+    text = html_report(results)
+    assert len(text.encode()) < 1_500_000 < MAX_BYTES == 3_000_000
+    assert html_report(results) == text
+    path = write_html_report(results)
+    assert path == results.folder / "report.html"
+    assert path.read_text("utf-8") == text
+
+
+def test_every_label_and_link_leads_to_an_element(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "href"):
+            if name in attributes:
+                assert str(attributes[name]).removeprefix("#") in ids
+    script = page.scripts[-1][1]
+    named = set(re.findall(r'byId\("([a-z-]+)"\)', script))
+    assert named - set(ids) <= {"differences-chart"}
+
+
+def test_the_licence_of_the_charts_is_in_the_file(page: Page) -> None:
+    assert "University of Washington Interactive Data Lab" in page.text
+    assert re.search(r"Vega \d+\.\d+\.\d+, Vega-Lite \d+\.\d+, Vega-Embed \d+", page.text)
+    assert "expressionInterpreter" in page.scripts[1][1]  # or expressions would need eval
+
+
+# --- text of other people -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    entries = [{**row, "id": f"{row['id']}{HOSTILE}"} for row in ENTRIES]
+    questions = [
+        {
+            "id": f"{row['id']}{HOSTILE}\u2028\u202e",
+            "slice": f"{row['slice']}{HOSTILE}",
+            "query": f"{row['query']} {HOSTILE}\u0007\u2029",
+            "expected": [f"{key}{HOSTILE}" for key in row["expected"]],
+        }
+        for row in QUESTIONS
+    ]
+    slices = {name: json.dumps(f"{name}{HOSTILE}.mrr") for name in ("fresh", "entity")}
+    config = CONFIG.partition("objectives:")[0]
+    config += f"objectives: {{{slices['fresh']}: maximize, {slices['entity']}: maximize}}\n"
+    config += f"arms:\n  {json.dumps('arm' + HOSTILE[:40])}: {{rrf_k: 7}}\n"
+    return run(tmp_path_factory.mktemp("planted"), config, entries=entries, questions=questions)
+
+
+def test_markup_in_ids_questions_slices_and_names_is_shown_and_not_obeyed(
+    planted: Results, page: Page
+) -> None:
+    text = html_report(planted)
+    own = Page(text)
+    assert [a.get("type") for a, _ in own.scripts] == ["application/json", None, None]
+    assert {tag for tag, _ in own.elements} == {tag for tag, _ in page.elements}
+    for _, attributes in own.elements:
+        assert not [name for name in attributes if name.startswith("on")]
+    assert own.policy["script-src"] == page.policy["script-src"]
+    assert own.policy["style-src"] == page.policy["style-src"]
+    assert HOSTILE in own.text
+    assert any(HOSTILE in query_id for query_id in own.data["questions"]["id"])
+    # Neither control characters nor what turns text around stand in it as they are.
+    assert not re.search(
+        "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\u202e]",
+        text.partition("window.vegaEmbed")[0].partition("<script>")[0],
+    )
+
+
+# --- what it says is what the frames say ----------------------------------------------------------
+
+
+def test_figures_are_those_of_the_trials(results: Results, page: Page) -> None:
+    data, wide = page.data, results.wide()
+    assert data["trials"]["number"] == list(range(len(results.trials)))
+    for figure, column in zip(data["figures"], data["trials"]["figure"], strict=True):
+        assert column == [round(value, 6) for value in wide[figure["address"]].tolist()]
+    told = {figure["address"] for figure in data["figures"]}
+    assert told == {name for name in wide.columns if wide[name].notna().any()}
+    assert data["trials"]["meets"] == results.trials["feasible"].astype(int).tolist()
+    scores = results.scores()
+    tallies = tally_values(scores.values, results.metrics, results.trial("current"))
+    assert data["trials"]["better"] == [tally.better for tally in tallies]
+    assert data["trials"]["worse"] == [tally.worse for tally in tallies]
+
+
+def test_settings_are_those_of_the_trials(results: Results, page: Page) -> None:
+    for place, knob in enumerate(page.data["knobs"]):
+        told = [knob["values"][number] for number in page.data["trials"]["knob"][place]]
+        pairs = [dict(part.split("=") for part in item.text.split()) for item in results.settings]
+        assert told == [pair[knob["name"]] for pair in pairs]
+    assert {knob["name"] for knob in page.data["knobs"]} == set(results.varied_knobs)
+
+
+def test_first_positions_are_those_of_every_question(results: Results, page: Page) -> None:
+    data = page.data
+    now = results.per_query("current")
+    assert data["questions"]["id"] == now["query_id"].tolist()
+    assert data["questions"]["now"] == now["first_position"].tolist()
+    others = [n for n in data["trials"]["number"] if n != data["current"]]
+    assert sorted(map(int, data["moves"])) == others
+    for number in others:
+        places = list(data["questions"]["now"])
+        moves = data["moves"][str(number)]
+        for query, place in zip(moves[::2], moves[1::2], strict=True):
+            places[query] = place
+        assert places == results.per_query(number)["first_position"].tolist()
+
+
+def at(line: dict[str, Any], curve: dict[str, Any], place: float) -> float:
+    """Return a line's figure at a place, as the page's script reads it."""
+    if place == curve["apart"]:
+        return float(line["apart"])
+    width = (curve["high"] - curve["low"]) / curve["resolution"]
+    begins = curve["low"] + np.cumsum(line["at"]) * width
+    number = max(0, int(np.searchsorted(begins, place + 1e-12, side="right")) - 1)
+    return float(line["figure"][number] / curve["units"])
+
+
+def test_curves_are_right_at_every_setting_that_was_tried(results: Results, page: Page) -> None:
+    wide = results.wide()
+    checked = 0
+    for curve in page.data["curves"]:
+        if curve["base"] != "today":
+            continue
+        name = curve["knob"]
+        for number in results.line(name)["number"].tolist():
+            value = results.settings[number].on_axis(name)
+            place = curve["apart"]
+            if value not in {None, 0}:
+                place = np.log10(value) if curve["ratio"] else value
+                if not curve["low"] <= place <= curve["high"]:
+                    continue
+            for metric, lines in curve["lines"].items():
+                for line in lines:
+                    told = at(line, curve, place)
+                    truth = wide.loc[number, f"{line['slice']}.{metric}"]
+                    assert told == pytest.approx(truth, abs=1e-5)
+                    checked += 1
+    assert checked > 20
+
+
+def test_the_current_and_the_picked_value_are_marked_on_every_curve(findings: Findings) -> None:
+    data = document(findings, Budget())
+    assert findings.settings is not None
+    for curve in data["curves"]:
+        wanted = [
+            item.on_axis(curve["knob"])
+            for item in (findings.results.current_settings, findings.settings)
+        ]
+        told = [mark["value"] for mark in curve["marks"]]
+        assert len(told) == 2
+        assert [float(text) for text in told if text not in {"off", "none"}] == [
+            value for value in wanted if value not in {None, 0}
+        ]
+
+
+def test_a_question_is_explained_as_the_command_explains_it(results: Results, page: Page) -> None:
+    assert page.data["explained"]
+    for item in page.data["explained"]:
+        query_id = page.data["questions"]["id"][item["query"]]
+        answer = results.explain(query_id)
+        side = item["sides"][0]
+        assert side["settings"] == answer.settings.text
+        assert [row[1] for row in side["rows"]] == [row.item_id for row in answer.rows]
+        assert item["before"] == answer.first_position
+
+
+def test_the_recommendation_stands_in_words(results: Results, page: Page) -> None:
+    answer = results.pick()
+    assert answer.chosen.settings.text in page.text
+    assert f"p = {answer.best.p_value:.4f}" in page.text
+    assert page.data["pick"] == (answer.best if answer.keep else answer.chosen).trial
+    comparison = results.compare(page.data["pick"])
+    for item in comparison.differences:
+        assert f"{item.baseline:.4f}" in page.text
+        assert f"{item.challenger:.4f}" in page.text
+        assert item.finding in page.text
+
+
+def test_where_it_came_from_is_told(results: Results, page: Page) -> None:
+    manifest = results.manifest
+    for digest_ in (manifest["golden"]["digest"], manifest["corpus"]["digest"]):
+        assert digest_[:16] in page.text
+    assert manifest["spec_hash"] in page.text
+    assert "recency_half_life_days:" in page.text  # the config
+
+
+# --- whatever a sweep is like ---------------------------------------------------------------------
+
+
+def test_without_a_feasible_setting_it_says_why_and_shows_the_rest(results: Results) -> None:
+    own = Page(html_report(results, problem="no setting meets all constraints."))
+    assert "No recommendation" in own.text
+    assert "no setting meets all constraints." in own.text
+    assert own.data["pick"] is None
+    assert own.data["differences"] == []
+    assert len(own.data["trials"]["number"]) == len(results.trials)
+    assert [item["after"] for item in own.data["explained"]] == [None] * len(own.data["explained"])
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        "{rrf_k: [1, 20]}",
+        "{recency_half_life_days: [7]}",
+        "{rrf_k: [60, 61]}",
+    ],
+)
+def test_small_spaces_have_a_report(space: str, tmp_path: Path) -> None:
+    config = re.sub(r"space:\n(  .*\n)+", f"space: {space}\n", CONFIG)
+    own = Page(html_report(run(tmp_path, config)))
+    assert own.data["nTrials"] <= 3
+    assert own.data["axes"] == {"x": "entity.mrr", "y": "fresh.mrr"}
+
+
+def test_one_figure_alone_is_its_own_other_axis(tmp_path: Path) -> None:
+    questions = [row for row in QUESTIONS if row["slice"] == "fresh"]
+    config = CONFIG.replace("metrics: [recall@1, mrr, abstention]", "metrics: [mrr]")
+    config = config.partition("objectives:")[0] + "objectives: {overall.mrr: maximize}\n"
+    own = Page(html_report(run(tmp_path, config, questions=questions)))
+    assert set(own.data["axes"].values()) <= {"fresh.mrr", "overall.mrr"}
+
+
+def test_an_engine_without_candidates_has_a_report_without_curves(tmp_path: Path) -> None:
+    (tmp_path / "searched.py").write_text(
+        "def search(query, settings):\n"
+        "    names = ['new-chair', 'new-code', 'doc-rent', 'doc-keys', 'doc-oven']\n"
+        "    return names[int(settings['rrf_k']) % 3 :]\n",
+        "utf-8",
+    )
+    config = (
+        "name: small\ngolden: golden.jsonl\n"
+        "engine: {kind: python, call: 'searched:search', path: ., knobs: [rrf_k]}\n"
+        "current: {rrf_k: 60}\nspace: {rrf_k: [1, 2, 60]}\n"
+        "metrics: [recall@1, mrr]\nobjectives: {fresh.mrr: maximize}\n"
+    )
+    found = run(tmp_path, config)
+    own = Page(html_report(found))
+    assert not found.replayable
+    assert own.data["curves"] == own.data["explained"] == []
+    assert "The engine shows no candidates" in own.text
+    assert sorted(own.data["moves"]) == [
+        str(n) for n in range(len(found.trials)) if n != own.data["current"]
+    ]
+
+
+# --- large sweeps ---------------------------------------------------------------------------------
+
+
+def test_a_large_sweep_is_thinned_and_keeps_what_somebody_may_look_for(
+    findings: Findings,
+) -> None:
+    results = findings.results
+    data = document(findings, replace(Budget(), trials=9, moves=6, explained=1))
+    drawn = data["trials"]["number"]
+    assert len(drawn) == 9 < len(results.trials) == data["nTrials"]
+    assert drawn == sorted(drawn)
+    assert {findings.current, data["pick"]} <= set(drawn)
+    assert set(results.pareto()["number"]) <= set(drawn)
+    assert set(map(int, data["moves"])) <= set(drawn)
+    assert sum(len(moves) // 2 for moves in data["moves"].values()) <= 6
+    assert len(data["explained"]) <= 1
+
+
+def test_questions_beyond_the_budget_are_left_out_and_counted(findings: Findings) -> None:
+    data = document(findings, replace(Budget(), characters=150))
+    shown = len(data["questions"]["id"])
+    assert 0 < shown < data["nQuestions"] == len(findings.results.golden)
+    for moves in data["moves"].values():
+        assert all(query < shown for query in moves[::2])
+    assert all(item["query"] < shown for item in data["explained"])
+
+
+def test_ids_of_any_length_leave_the_page_below_its_limit(tmp_path: Path) -> None:
+    entries = [{**row, "id": f"{row['id']}-{'x' * 60_000}"} for row in ENTRIES]
+    questions = [
+        {
+            **row,
+            "id": f"{row['id']}-{'y' * 60_000}",
+            "expected": [f"{key}-{'x' * 60_000}" for key in row["expected"]],
+        }
+        for row in QUESTIONS
+    ]
+    found = run(tmp_path, entries=entries, questions=questions)
+    assert len(html_report(found).encode()) < MAX_BYTES
+
+
+def test_half_a_budget_is_half_of_everything() -> None:
+    whole, half = Budget(), Budget().halved()
+    for name in Budget.__dataclass_fields__:
+        assert getattr(half, name) == getattr(whole, name) // 2
+    assert Budget(*[1] * 6).halved() == Budget(*[1] * 6)
+
+
+@given(
+    st.lists(st.floats(0, 1, width=32), min_size=2, max_size=60),
+    st.integers(4, 30),
+    st.lists(st.floats(0, 59), max_size=3),
+)
+def test_a_thinned_line_keeps_its_ends_its_extremes_and_what_is_marked(
+    values: list[float], steps: int, marked: list[float]
+) -> None:
+    places, figures = np.arange(float(len(values))), np.array(values)
+    kept = thinned(places, figures, steps, marked)
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    assert kept[0] == 0
+    assert kept[-1] == len(values) - 1
+    assert figures[kept].min() == figures.min()
+    assert figures[kept].max() == figures.max()
+    assert len(kept) <= steps + 2 * len(marked)
+    for place in marked:
+        number = min(int(place), len(values) - 1)
+        assert number in kept
+        assert min(number + 1, len(values) - 1) in kept
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(charts()))
+def test_a_chart_is_valid_vega_lite(name: str) -> None:
+    altair.Chart.from_dict(charts()[name], validate=True)
