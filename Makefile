@@ -90,8 +90,9 @@ results: setup ## measure again the figures that docs/routing.md shows, then its
 	$(BIN)/python -m tests.benchmarks.published
 	$(BIN)/python -m tests.generated_docs
 
-docs: setup ## rewrite the generated pages under docs/
+docs: setup ## rewrite the generated pages under docs/, then build the site in build/site
 	$(BIN)/python -m tests.generated_docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 dist-check: setup ## build wheel and sdist, install the wheel into a clean environment, run it
 	$(BIN)/python -m tests.dist_check

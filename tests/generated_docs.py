@@ -42,6 +42,7 @@ from sweeper.sweep import run_sweep
 from sweeper.tables import decimals
 from tests.format_tables import spellings, triple_format, usage_format
 from tests.markdown import filled, table
+from tests.reference_pages import api_page, error_page, exit_code_table, version_page
 from tests.routing_page import LARGE, PAGE, SMALL, routing_parts
 
 __all__ = ["PROJECT", "cli_page", "commands", "config_page", "drifted", "measure_soat", "pages"]
@@ -59,6 +60,9 @@ def pages() -> dict[Path, str]:
     return {
         PROJECT / "docs/config.md": config_page(),
         PROJECT / "docs/cli.md": cli_page(),
+        PROJECT / "docs/api.md": _NOTICE + api_page(),
+        PROJECT / "docs/errors.md": error_page(),
+        PROJECT / "docs/versions.md": version_page(),
         PROJECT / "docs/soat.md": _soat_page(),
         PAGE: _routing_page(),
     }
@@ -429,7 +433,8 @@ def cli_page() -> str:
     """Return ``docs/cli.md``."""
     root = cast(Any, typer.main.get_command(app))
     whole = root.make_context("sweep", [], resilient_parsing=True)
-    parts = [_NOTICE, _CLI_TOP, "\n## Exit codes\n\n", _exit_codes(root.epilog)]
+    codes = exit_code_table() + "\nMore on each: [errors.md](errors.md).\n"
+    parts = [_NOTICE, _CLI_TOP, "\n## Exit codes\n\n", codes]
     for name, command in commands().items():
         context = command.make_context(
             name.removeprefix("sweep "), [], parent=whole, resilient_parsing=True
@@ -447,11 +452,6 @@ def _help_text(text: str | None) -> str:
     paragraphs = (_one_line(part) for part in (text or "").split("\n\n"))
     example = r"((?:For example|Then|, or): )(sweep .+?)(?=, or: |\. Then: |$)"
     return "\n\n".join(re.sub(example, r"\1`\2`", part) for part in paragraphs)
-
-
-def _exit_codes(epilog: str) -> str:
-    found = re.findall(r"^ {2}(\d+) +(.+)$", epilog, re.MULTILINE)
-    return table(("code", "meaning"), [(code, meaning) for code, meaning in found])
 
 
 # --- docs/soat.md and its figures -----------------------------------------------------------------

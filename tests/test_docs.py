@@ -6,20 +6,15 @@ outputs of console blocks.
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sweeper.config import load_config
 from sweeper.poolfile import COLUMNS
@@ -27,7 +22,7 @@ from sweeper.report import write_report
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from tests import generated_docs
-from tests.generated_docs import PROJECT
+from tests.pages import PROJECT, Block, Command, Session, blocks_of, commands_of
 
 DOCS = sorted((PROJECT / "docs").glob("*.md"))
 PAGES = [
@@ -38,8 +33,11 @@ PAGES = [
 NAMES = [page.relative_to(PROJECT).as_posix() for page in PAGES]
 UPDATE = os.environ.get("SWEEPER_UPDATE_SNAPSHOTS") == "1"
 
-_QUICK = {"README.md", "docs/semantics.md", "docs/routing.md", "docs/data-model.md"}
+_QUICK = {"README.md", "docs/semantics.md", "docs/data-model.md", "docs/versions.md"}
 """Pages whose blocks run in the fast suite too."""
+
+_FROM_NOTHING = {"docs/tutorial.md"}
+"""Pages that begin in an empty folder."""
 
 each_page = pytest.mark.parametrize("name", NAMES)
 
@@ -47,133 +45,9 @@ each_page = pytest.mark.parametrize("name", NAMES)
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-@dataclass
-class Block:
-    """A fenced block. ``first`` is the index of its first line within the page."""
-
-    language: str
-    first: int
-    lines: list[str] = field(default_factory=list)
-    file: str | None = None
-    skipped: str | None = None
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
-
-
-@dataclass
-class Command:
-    """A line of a console block and what stands below it."""
-
-    line: str
-    first: int
-    said: list[str] = field(default_factory=list)
-
-
-def blocks_of(text: str) -> list[Block]:
-    found: list[Block] = []
-    current: Block | None = None
-    remark = ""
-    for number, line in enumerate(text.split("\n")):
-        fence = re.fullmatch(r"```(\w*)", line)
-        if current is None and fence:
-            file = re.fullmatch(r"<!-- file: (.+) -->", remark)
-            skipped = re.fullmatch(r"<!-- not run: (.+) -->", remark)
-            current = Block(fence[1], number + 1)
-            current.file = file[1] if file else None
-            current.skipped = skipped[1] if skipped else None
-        elif current is not None and line == "```":
-            found.append(current)
-            current = None
-        elif current is not None:
-            current.lines.append(line)
-        if line.strip():
-            remark = line
-    assert current is None, "a fenced block has no end"
-    return found
-
-
-def commands_of(block: Block) -> list[Command]:
-    found: list[Command] = []
-    for number, line in enumerate(block.lines, block.first):
-        if line.startswith("$ "):
-            found.append(Command(line[2:], number + 1))
-        else:
-            assert found, f"line {number + 1}: output without a command"
-            found[-1].said.append(line)
-    return found
-
-
-class Session:
-    """A copy of the project in which one page's blocks run, in order."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.exit_code = 0
-        self.names: dict[str, Any] = {}
-        shutil.copytree(
-            PROJECT / "configs", folder / "configs", ignore=shutil.ignore_patterns("soat")
-        )
-
-    def run(self, line: str) -> str:
-        """Run one command and return what a terminal would show."""
-        if line == "echo $?":
-            return f"{self.exit_code}\n"
-        assert self.exit_code == 0, "the command before failed, and the page does not say so"
-        if line == "make run":
-            recipe = _recipe("run")
-            return f"{recipe}\n" + self.run(recipe.removeprefix(".venv/bin/"))
-        words = shlex.split(line)
-        if words[0] == "cd":
-            self.folder /= words[1]
-            return ""
-        assert words[0] == "sweep", f"{line}: mark the block <!-- not run: reason -->"
-        done = subprocess.run(
-            [Path(sys.executable).absolute(), "-m", "sweeper", *words[1:]],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            env={
-                **os.environ,
-                "COLUMNS": "120",  # as wide as the widest table
-                "PYTHONIOENCODING": "utf-8",
-                "PYTHONPATH": str(PROJECT),
-            },
-            timeout=300,
-            check=False,
-        )
-        self.exit_code = done.returncode
-        return done.stdout
-
-    def execute(self, block: Block, name: str) -> None:
-        """Execute a Python block in this folder."""
-        if ">>>" not in block.text:
-            exec(compile(block.text, f"{name}:{block.first}", "exec"), self.names)
-            return
-        test = doctest.DocTestParser().get_doctest(block.text, self.names, name, name, block.first)
-        report: list[str] = []
-        doctest.DocTestRunner(verbose=False).run(test, out=report.append, clear_globs=False)
-        self.names.update(test.globs)
-        assert not report, "".join(report)
-
-
-def _recipe(target: str) -> str:
-    """Return what ``make TARGET`` runs and echoes, with the Makefile's variables filled in."""
-    text = (PROJECT / "Makefile").read_text("utf-8")
-    variables = dict(re.findall(r"^(\w+) :?\??= ?(.*)$", text, re.MULTILINE))
-    found = re.search(rf"^{target}:.*\n\t(.+)$", text, re.MULTILINE)
-    assert found is not None
-    line = found[1]
-    while (name := re.search(r"\$\((\w+)\)", line)) is not None:
-        line = line.replace(name[0], variables[name[1]])
-    return line
-
-
 def _comparable(text: str) -> str:
     """Return output without what differs from machine to machine: ids of sweeps and times."""
-    text = re.sub(r"(?<=[\w-]/)[0-9a-f]{8}\b", "<id>", text)
+    text = re.sub(r"(?:(?<=[\w-]/)|(?<=new sweep )|(?<=since ))[0-9a-f]{8}\b", "<id>", text)
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "<time>", text)
 
 
@@ -203,14 +77,11 @@ def test_the_blocks_of_a_page_run_and_print_what_it_says(
     page = PROJECT / name
     text = page.read_text("utf-8")
     lines = text.split("\n")
-    session = Session(tmp_path / "project")
+    session = Session(tmp_path / "project", empty=name in _FROM_NOTHING)
     changes: list[tuple[Command, list[str]]] = []
     for block in blocks_of(text):
-        if block.file is not None:
-            path = session.folder / block.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, "utf-8")
-        if block.skipped is not None:
+        session.write(block)
+        if block.skipped is not None or block.tested_by is not None:
             continue
         if block.language == "python":
             monkeypatch.chdir(session.folder)
@@ -241,19 +112,72 @@ def test_configs_and_rows_on_a_page_are_valid(name: str, tmp_path: Path) -> None
         if block.language == "json":
             for line in block.lines:
                 assert isinstance(json.loads(line), dict)
-        if block.language == "yaml" and block.text.startswith("name:"):
-            (tmp_path / "config.yaml").write_text(block.text, "utf-8")
-            assert load_config(tmp_path / "config.yaml").space.size != 1
+        if _is_config(block):
+            given = set(yaml.safe_load(block.text))
+            whole = "name" in given
+            rest = {} if whole else {key: _REST[key] for key in _REST if key not in given}
+            path = tmp_path / "config.yaml"
+            path.write_text(block.text + (yaml.safe_dump(rest) if rest else ""), "utf-8")
+            assert load_config(path).space.size != 1
+
+
+_REST: dict[str, Any] = {
+    "name": "rest",
+    "golden": "golden.jsonl",
+    "engine": {"kind": "embedded", "corpus": "corpus.jsonl"},
+    "space": {"rrf_k": [5, 60]},
+    "sampler": {"kind": "random", "n_trials": 5},
+}
+"""What a part of a config on a page is put into."""
+
+
+def _is_config(block: Block) -> bool:
+    """Return whether a block is a config or a part of one, and meant to be valid."""
+    ours = block.language == "yaml" and block.tested_by is None
+    return ours and block.file not in _OTHER_FILES | _BROKEN
+
+
+_OTHER_FILES = {".pre-commit-config.yaml", ".github/workflows/retrieval.yml"}
+"""Files of other programs; ``tests/test_howtos.py`` runs what stands in them."""
+
+_BROKEN = {"broken.yaml"}
+"""A config that shows what an error says; the page runs it."""
+
+_NO_CODE = {"", "text"}
+_RUN = {"console", "python"}
+_CHECKED = {"json", "yaml"}
+
+
+@each_page
+def test_every_block_runs_or_is_checked_or_says_why_not(name: str) -> None:
+    tests = "".join(path.read_text("utf-8") for path in (PROJECT / "tests").glob("test_*.py"))
+    for block in blocks_of((PROJECT / name).read_text("utf-8")):
+        place = f"{name}:{block.first}"
+        if block.tested_by is not None:
+            assert f"def {block.tested_by}(" in tests, place
+        elif block.skipped is None and block.file is None:
+            assert block.language in _NO_CODE | _RUN | _CHECKED, place
+
+
+def test_few_blocks_are_left_out() -> None:
+    reasons = [
+        block.skipped
+        for name in NAMES
+        for block in blocks_of((PROJECT / name).read_text("utf-8"))
+        if block.skipped is not None
+    ]
+    assert sorted(reasons) == ["installs", "installs"]
 
 
 # --- links ----------------------------------------------------------------------------------------
 
 
 def _anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub gives a page's headings."""
+    """Return the anchors that GitHub gives a page's headings, and those that the page sets."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    given = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return given | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 def _links(text: str) -> Iterator[str]:
