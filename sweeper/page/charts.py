@@ -238,7 +238,7 @@ def _differences() -> dict[str, Any]:
         "color": {"field": "metric", "type": "nominal", "sort": None, "title": None},
     }
     return _spec(
-        height={"step": 17},
+        height=300,  # the page knows how many rows there are
         data={"name": "differences"},
         layer=[
             {

@@ -273,7 +273,8 @@
     const add = (number, kind, text) => {
       const place = placeOf.get(number);
       const point = points.find((item) => item.places.includes(place));
-      if (point) found.push({ x: point.x, y: point.y, text, ...LOOKS[kind] });
+      // A ring lies over its point, so it answers the mouse in its place.
+      if (point) found.push({ ...point, text, ...LOOKS[kind] });
     };
     add(DATA.current, "current", "current");
     if (DATA.pick !== null) add(DATA.pick, "pick", DATA.pickName);
@@ -768,6 +769,8 @@
     if (!element) return;
     const spec = copied(DATA.charts.differences);
     spec.datasets = { differences: DATA.differences };
+    const count = (key) => new Set(DATA.differences.map((item) => item[key])).size;
+    spec.height = count("slice") * (12 + 15 * count("metric"));
     for (const name of ["intervals", "means"]) {
       layer(spec, name).encoding.color.scale = { range: DATA.series };
     }
