@@ -356,7 +356,7 @@ def test_without_as_of_the_first_capture_gives_it_and_it_stays(
 def test_a_deleted_pool_is_named_and_a_run_captures_it_again(config: Config, root: Path) -> None:
     results = run(config, root).results
     only_pool(root).unlink()
-    with pytest.raises(InputError, match="sweep run captures them again"):
+    with pytest.raises(InputError, match="candidates of this sweep are gone"):
         _ = Results(results.folder).pool
     assert run(config, root).captured
     assert Results(results.folder).pool.digest == results.manifest["pool"]["digest"]
