@@ -328,7 +328,7 @@ def _side(name: str, answer: Explanation) -> dict[str, Any]:
         "name": name,
         "settings": answer.settings.text,
         "class": None if route is None else route.query_class,
-        "columns": [column.header for column in table.columns],
+        "columns": [column.header or column.key for column in table.columns],
         "right": [column.justify == "right" for column in table.columns],
         "rows": lines,
         "lines": [*table.notes, *explanation_sentences(answer)],
