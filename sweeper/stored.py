@@ -95,7 +95,7 @@ class StoredSweep:
             return read_golden(path)
         except InputError as error:
             reason = str(error.problems[0].message).split(". ")[0].rstrip(".")
-            raise InputError(f"{path} cannot be read ({reason}). Run the sweep again.") from error
+            raise InputError(f"{path}: cannot be read ({reason}). Run the sweep again.") from error
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -324,7 +324,7 @@ class StoredSweep:
             return pd.read_parquet(io.BytesIO(content))
         except (OSError, ValueError) as error:
             path = self.folder / f"{name}.parquet"
-            raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+            raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
 
     def _stored(self, name: str) -> bytes:
         """Return a file's content if it is what the sweep wrote; an older manifest cannot tell."""
@@ -332,14 +332,14 @@ class StoredSweep:
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            raise InputError(f"{path} is missing. Run the sweep again.") from None
+            raise InputError(f"{path}: there is no such file. Run the sweep again.") from None
         except OSError as error:
-            raise InputError(f"{path} cannot be read ({error}). Run the sweep again.") from error
+            raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
         files = self.manifest.get("files")
         wanted = files.get(name) if isinstance(files, dict) else None
         if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
             raise InputError(
-                f"{path} is damaged (it is not what the sweep wrote). Run the same `sweep run` "
+                f"{path}: is damaged (it is not what the sweep wrote). Run the same command "
                 "again to mend it."
             )
         return content

@@ -257,9 +257,9 @@ def test_a_table_that_is_gone_is_named(root: Path, tmp_path: Path) -> None:
     shutil.copytree(load("small", root=root).folder, folder)
     (folder / "figures.parquet").unlink()
     (folder / "trials.parquet").write_bytes(b"rubbish")
-    with pytest.raises(InputError, match=r"figures.parquet is missing. Run the sweep again"):
+    with pytest.raises(InputError, match=r"figures.parquet: there is no such file. Run the sweep again"):
         _ = Results(folder).figures
-    with pytest.raises(InputError, match=r"trials.parquet is damaged .* Run the same `sweep run`"):
+    with pytest.raises(InputError, match=r"trials.parquet: is damaged .* Run the same command"):
         _ = Results(folder).trials
 
 
@@ -280,7 +280,7 @@ def test_a_table_that_was_changed_but_can_be_read_is_damaged(copied: Path) -> No
     table = pd.read_parquet(copied / "figures.parquet")
     table["value"] = 1.0
     table.to_parquet(copied / "figures.parquet", index=False)
-    with pytest.raises(InputError, match=r"figures.parquet is damaged \(it is not what the sweep"):
+    with pytest.raises(InputError, match=r"figures.parquet: is damaged \(it is not what the sweep"):
         _ = Results(copied).figures
     _forget_digests(copied)
     assert (Results(copied).figures["value"] == 1).all(), "an older manifest cannot tell"
@@ -291,11 +291,11 @@ def test_a_table_that_was_changed_but_can_be_read_is_damaged(copied: Path) -> No
 
 def test_a_stored_golden_set_that_is_gone_or_damaged_names_the_sweep(copied: Path) -> None:
     (copied / "golden.jsonl").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"golden.jsonl is damaged .* Run the same `sweep run`"):
+    with pytest.raises(InputError, match=r"golden.jsonl: is damaged .* Run the same command"):
         _ = Results(copied).golden
     _forget_digests(copied)
     with pytest.raises(
-        InputError, match=r"golden.jsonl cannot be read .* Run the sweep again"
+        InputError, match=r"golden.jsonl: cannot be read .* Run the sweep again"
     ) as caught:
         _ = Results(copied).golden
     assert "iconv" not in str(caught.value)
