@@ -257,7 +257,9 @@ def test_a_table_that_is_gone_is_named(root: Path, tmp_path: Path) -> None:
     shutil.copytree(load("small", root=root).folder, folder)
     (folder / "figures.parquet").unlink()
     (folder / "trials.parquet").write_bytes(b"rubbish")
-    with pytest.raises(InputError, match=r"figures.parquet: there is no such file. Run the sweep again"):
+    with pytest.raises(
+        InputError, match=r"figures.parquet: there is no such file. Run the sweep again"
+    ):
         _ = Results(folder).figures
     with pytest.raises(InputError, match=r"trials.parquet: is damaged .* Run the same command"):
         _ = Results(folder).trials
@@ -300,7 +302,9 @@ def test_a_stored_golden_set_that_is_gone_or_damaged_names_the_sweep(copied: Pat
         _ = Results(copied).golden
     assert "iconv" not in str(caught.value)
     (copied / "golden.jsonl").unlink()
-    with pytest.raises(InputError, match=r"golden.jsonl is missing. Run the sweep again"):
+    with pytest.raises(
+        InputError, match=r"golden.jsonl: there is no such file. Run the sweep again"
+    ):
         _ = Results(copied).golden
 
 
