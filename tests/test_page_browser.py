@@ -145,7 +145,7 @@ def test_every_chart_is_drawn_and_nothing_sticks_out(opened: Open, width: int, s
     found = opened(width=width, scheme=scheme)
     for name in ("tradeoff", "curve", "differences"):
         found.chart(name)
-        chart = found.page.locator(f"#{name}-chart svg")
+        chart = found.page.locator(f"#{name}-chart")
         assert chart.get_attribute("role") == "img"
         assert chart.get_attribute("aria-label")
         box = chart.bounding_box()
@@ -362,6 +362,6 @@ def test_planted_markup_is_text_wherever_it_is_shown(opened: Open, tmp_path: Pat
     [hostile, *_] = [value for value in addresses if HOSTILE in value]
     page.select_option("#axis-y", hostile)
     page.wait_for_function(
-        "(text) => document.querySelector('#tradeoff-chart svg').ariaLabel.includes(text)",
+        "(text) => document.querySelector('#tradeoff-chart').ariaLabel.includes(text)",
         arg=HOSTILE,
     )

@@ -28,7 +28,6 @@ SERIES: tuple[str, ...] = (
 """Distinct in colour-blind eyes and on both backgrounds (after Okabe and Ito, 2008)."""
 
 _CONFIG: dict[str, Any] = {
-    "aria": False,  # the page names each chart, and its marks are in tables
     "background": "transparent",
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},

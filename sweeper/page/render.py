@@ -354,7 +354,8 @@ def _questions() -> list[str]:
             _select("filter-change", "Change", _CHANGES),
         ),
         '<p id="questions-count" class="quiet scripted" role="status"></p>',
-        '<div class="scroll scripted" tabindex="0" role="region" aria-label="All questions"><table>',
+        '<div class="scroll scripted" tabindex="0" role="region" aria-label="All questions">',
+        "<table>",
         "<caption>Where each question's first expected row stands. Those with a button are "
         "explained below.</caption>",
         '<thead><tr id="questions-head"></tr></thead><tbody id="questions-body"></tbody></table>',

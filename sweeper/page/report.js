@@ -163,11 +163,10 @@
       return null;
     }
     views[name].result = result;
-    const drawn = element.querySelector("svg");
-    if (drawn) {
-      drawn.setAttribute("role", "img");
-      drawn.setAttribute("aria-label", label);
-    }
+    // One image with one name: its marks stand in tables besides.
+    element.setAttribute("role", "img");
+    element.setAttribute("aria-label", label);
+    element.querySelector("svg").setAttribute("aria-hidden", "true");
     return result.view;
   }
 
