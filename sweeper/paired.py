@@ -11,12 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeper.pools import FloatArray
 
 __all__ = [
     "MaxT",
     "PairedTest",
+    "distinct_rows",
     "fewest_to_differ",
     "max_t_test",
     "questions_to_resolve",
@@ -240,11 +242,11 @@ def max_t_test(differences: FloatArray, *, seed: int, n_permutations: int = 9_99
         return MaxT(statistic, p_value, n_permutations)
     # Equal rows give equal statistics under every pattern (one of each is enough), and a question
     # that differs nowhere adds nothing.
-    kept, back = np.unique(differences[moving], axis=0, return_inverse=True)
+    kept, back = distinct_rows(differences[moving])
     kept = kept[:, (kept != 0).any(axis=0)]
     kept = kept / np.sqrt((kept**2).sum(axis=1))[:, None]
     observed = kept.sum(axis=1)
-    statistic[moving] = observed[back.ravel()]
+    statistic[moving] = observed[back]
     rng = np.random.default_rng(seed)
     maxima = [
         (rng.choice((-1.0, 1.0), size=(size, kept.shape[1])) @ kept.T).max(axis=1)
@@ -252,5 +254,31 @@ def max_t_test(differences: FloatArray, *, seed: int, n_permutations: int = 9_99
     ]
     # Rounding must not make a pattern that repeats the observed one look smaller.
     below = np.searchsorted(np.sort(np.concatenate(maxima)), observed - 1e-9, side="left")
-    p_value[moving] = ((n_permutations - below + 1) / (n_permutations + 1))[back.ravel()]
+    p_value[moving] = ((n_permutations - below + 1) / (n_permutations + 1))[back]
     return MaxT(statistic, p_value, n_permutations)
+
+
+def distinct_rows(table: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return the different rows of a table in the order in which they first occur.
+
+    Parameters
+    ----------
+    table : shape (n, m)
+        No NaN.
+
+    Returns
+    -------
+    tuple
+        The different rows, and which of them each row of the table is, shape (n,).
+
+    Examples
+    --------
+    >>> rows, place = distinct_rows(np.array([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0]]))
+    >>> rows.tolist(), place.tolist()
+    ([[2.0, 1.0], [0.0, 1.0]], [0, 1, 0])
+    """
+    places: dict[bytes, int] = {}
+    # Rows are equal if their bytes are, once -0.0 is 0.0.
+    place = [places.setdefault((row + 0.0).tobytes(), len(places)) for row in table]
+    rows = np.frombuffer(b"".join(places), np.float64).reshape(len(places), table.shape[1])
+    return rows, np.array(place, np.intp)

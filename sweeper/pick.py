@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeper.constraints import Constraint, Objective, split_address
+from sweeper.cross_validation import cross_validate
 from sweeper.errors import InfeasibleError, InputError
 from sweeper.exact import exact_curve, extreme_weight
 from sweeper.expiry import expiry_of
@@ -19,14 +20,7 @@ from sweeper.margins import Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
 from sweeper.picked import Answer, Pick
 from sweeper.pools import FloatArray
-from sweeper.recommend import (
-    Choice,
-    Policy,
-    Scores,
-    choose,
-    cross_validate,
-    distances,
-)
+from sweeper.recommend import LEVEL, Choice, Policy, Scores, choose, distances, which_hold
 from sweeper.replay import Replay
 from sweeper.result_tables import tallies
 from sweeper.settings import Settings
@@ -45,7 +39,6 @@ _REFINED = (_HALF_LIFE, "min_similarity")
 _EQUALS_EXAMINED = 200
 """Trials with equal objectives whose plateaus are compared."""
 
-_LEVEL = 0.05
 _ROUNDING = 1e-12
 
 
@@ -98,13 +91,13 @@ def pick(
         )
     scores = results.scores()
     for address in [item.address for item in wanted] + [item.address for item in bounds]:
-        if not len(scores.rows(address)[1]):
+        if not len(scores.queries(address)):
             raise InputError(f"{address}: no question has this figure.")
     far = distances(settings, settings[current])
     preference = [(-_length(item), far[n], float(n)) for n, item in enumerate(settings)]
     choice = choose(scores, wanted, bounds, current=current, preference=preference, seed=seed)
     if not choice.best:
-        raise InfeasibleError(_why_infeasible(results, scores, bounds, current))
+        raise InfeasibleError(_why_infeasible(results, choice, bounds, current))
     describe = _Describer(results, scores, wanted, bounds, choice, current, horizon_days, seed)
     best = _widest(results, choice.best, preference)
     supported = _widest(results, choice.supported, preference)
@@ -120,8 +113,12 @@ def pick(
         best=answers[best],
         supported=None if supported is None else answers[supported],
         keep=trial == current,
-        broken=tuple(item.text for item in bounds if not scores.holds(item, current)[current]),
-        fewest_to_differ=fewest_to_differ(_LEVEL, one_sided=True),
+        broken=tuple(
+            item.text
+            for item in bounds
+            if not which_hold(item, choice.figures[item.address], current)[current]
+        ),
+        fewest_to_differ=fewest_to_differ(LEVEL, one_sided=True),
         validated=cross_validate(
             scores,
             wanted,
@@ -131,7 +128,7 @@ def pick(
             policy=policy,
             seed=seed,
         ),
-        n_questions=len(scores.rows(wanted[0].address)[1]),
+        n_questions=len(scores.queries(wanted[0].address)),
         n_trials=len(settings),
         n_feasible=int(choice.feasible.sum()),
         horizon_days=horizon_days,
@@ -197,9 +194,6 @@ class _Describer:
 
     def __call__(self, trial: int) -> Answer:
         results, first = self.results, self.objectives[0]
-        addresses = [item.address for item in self.objectives]
-        addresses += [item.address for item in self.constraints]
-        figures = {a: self.scores.figure(a) for a in addresses}
         gain = self.scores.gain(first, self.current)[trial]
         settings, ties = results.settings[trial], None
         margins: dict[str, Margins] = {}
@@ -216,7 +210,10 @@ class _Describer:
         return Answer(
             trial=trial,
             settings=settings,
-            figures={a: (float(f[self.current]), float(f[trial])) for a, f in figures.items()},
+            figures={
+                address: (float(figure[self.current]), float(figure[trial]))
+                for address, figure in self.choice.figures.items()
+            },
             ties=ties,
             interval=self._interval(gain),
             p_value=float(self.choice.test.p_value[trial]),
@@ -233,7 +230,7 @@ class _Describer:
         address = self.objectives[0].address
         if not split_address(address)[1].larger_is_better:
             return None
-        own = self.scores.slice_of[self.scores.rows(address)[1]]
+        own = self.scores.slice_of[self.scores.queries(address)]
         strata = [gain[own == number] for number in np.unique(own)]
         return mean_interval(strata, seed=self.seed, bounds=(-1.0, 1.0))
 
@@ -341,17 +338,13 @@ def _few_digits(low: float, high: float, *, log: bool) -> float:
 
 
 def _why_infeasible(
-    results: Results, scores: Scores, constraints: Sequence[Constraint], current: int
+    results: Results, choice: Choice, constraints: Sequence[Constraint], current: int
 ) -> str:
     """Say which constraint binds and which trials come nearest."""
-    met = np.array([scores.holds(item, current) for item in constraints])
-    figures = [scores.figure(item.address) for item in constraints]
-    gaps = np.array(
-        [
-            np.abs(figure - item.bound(float(figure[current])))
-            for item, figure in zip(constraints, figures, strict=True)
-        ]
-    )
+    figures = [choice.figures[item.address] for item in constraints]
+    pairs = list(zip(constraints, figures, strict=True))
+    met = np.array([which_hold(item, figure, current) for item, figure in pairs])
+    gaps = np.array([np.abs(figure - item.bound(float(figure[current]))) for item, figure in pairs])
     lacking = np.where(met, 0.0, np.where(np.isnan(gaps), 1.0, gaps))
     lines = ["no setting meets all constraints."]
     for number, item in enumerate(constraints):

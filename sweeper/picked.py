@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from sweeper.compare import Tally
 from sweeper.constraints import Constraint, Objective
+from sweeper.cross_validation import CrossValidated
 from sweeper.intervals import Interval95
 from sweeper.margins import Flip, Interval
-from sweeper.recommend import CrossValidated, Policy
+from sweeper.recommend import Policy
 from sweeper.settings import Settings
 
 __all__ = ["Answer", "Pick"]

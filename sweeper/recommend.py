@@ -1,13 +1,12 @@
-"""From figures to a setting: the Pareto front, and a pick that says how sure it is.
+"""From figures to a setting: the Pareto front, and what each policy would deploy.
 
-A pick is computed from per-question values alone, so that the whole of it can be repeated on part
-of the questions (cross-validation).
+A choice is made from per-question values alone, so that the whole of it can be repeated on part of
+the questions, which ``cross_validation`` does.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,23 +24,25 @@ from sweeper.replay import Replay
 from sweeper.settings import Settings
 
 __all__ = [
+    "LEVEL",
     "Choice",
-    "CrossValidated",
     "Policy",
     "Scores",
     "choose",
-    "cross_validate",
     "distances",
+    "equals",
     "pareto_front",
     "scores_of",
+    "which_hold",
 ]
 
 Policy = Literal["supported", "best", "dominant"]
 
-_LEVEL = 0.05
-_FOLDS = 10
-_FEWEST = 6
-"""Questions of an objective's slice below which folds would hold none or one of them."""
+LEVEL = 0.05
+"""Adjusted p up to which a gain is more than luck."""
+
+_TRIALS_AT_ONCE = 512
+"""Trials whose values are added up together: their limbs then stay small beside the scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,23 +65,49 @@ class Scores:
     def n_trials(self) -> int:
         return len(next(iter(self.values.values())))
 
-    def rows(self, address: str) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Return a figure's values, shape (n_trials, n), and the questions that they belong to."""
+    def queries(self, address: str) -> NDArray[np.intp]:
+        """Return the questions that a figure is the mean of."""
         group, metric = split_address(address)
         table = self.values[str(metric)]
-        member = np.ones(len(self.slice_of), bool)
-        if group != OVERALL:
-            member = self.slice_of == self.slices.index(group)
-        queries = np.flatnonzero(member & ~np.isnan(table).all(axis=0))
-        return table[:, queries], queries
+        undefined = np.isnan(table[0])
+        undefined[undefined] = np.isnan(table[:, undefined]).all(axis=0)
+        if group == OVERALL:
+            return np.flatnonzero(~undefined)
+        return np.flatnonzero((self.slice_of == self.slices.index(group)) & ~undefined)
+
+    def rows(self, address: str) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Return a figure's values, shape (n_trials, n), and the questions that they belong to."""
+        queries = self.queries(address)
+        return self._table(address)[:, queries], queries
 
     def figure(self, address: str) -> FloatArray:
         """Return a figure of every trial, shape (n_trials,); NaN if it has no questions."""
-        rows, queries = self.rows(address)
-        if not len(queries):
-            return np.full(len(rows), np.nan)
-        sums: FloatArray = exact_sums(rows, np.ones((len(queries), 1)))[:, 0] / len(queries)
-        return sums
+        return self.figures(address, np.ones((len(self.slice_of), 1), bool))[:, 0]
+
+    def figures(self, address: str, member: NDArray[np.bool_]) -> FloatArray:
+        """Return a figure of every trial as it is over several sets of questions.
+
+        Parameters
+        ----------
+        address
+            The figure.
+        member : shape (n_queries, n_sets)
+            Which questions each set consists of.
+
+        Returns
+        -------
+        shape (n_trials, n_sets)
+            NaN where a set has no question of the figure.
+        """
+        table, queries = self._table(address), self.queries(address)
+        own = member[queries].astype(np.float64)
+        sums = [
+            exact_sums(table[start : start + _TRIALS_AT_ONCE, queries], own)
+            for start in range(0, len(table), _TRIALS_AT_ONCE)
+        ]
+        with np.errstate(invalid="ignore"):
+            means: FloatArray = np.concatenate(sums) / own.sum(axis=0)
+        return means
 
     def gain(self, objective: Objective, current: int) -> FloatArray:
         """Return how much better than today each question fares, shape (n_trials, n)."""
@@ -89,12 +116,21 @@ class Scores:
         gain: FloatArray = sign * (rows - rows[current])
         return gain
 
-    def holds(self, constraint: Constraint, current: int) -> NDArray[np.bool_]:
-        """Return which trials meet a constraint, shape (n_trials,)."""
-        figure = self.figure(constraint.address)
-        known, place = np.unique(figure, return_inverse=True)
-        today = float(figure[current])
-        return np.array([constraint.holds(value, today) for value in known.tolist()])[place]
+    def moved(self, current: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which questions some metric says are better, and worse, than today.
+
+        Returns
+        -------
+        two of shape (n_trials, n_queries)
+            Metrics of which less is better are not asked.
+        """
+        tables = [v for name, v in self.values.items() if parse_metric(name).larger_is_better]
+        shape = (self.n_trials, len(self.slice_of))
+        rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
+        for table in tables:
+            rises |= table > table[current]
+            falls |= table < table[current]
+        return rises, falls
 
     def without(self, trials: NDArray[np.bool_]) -> Scores:
         """Return the scores with those of some trials blanked, shape (n_trials,)."""
@@ -104,13 +140,8 @@ class Scores:
             self.slice_of,
         )
 
-    def of(self, queries: NDArray[np.intp]) -> Scores:
-        """Return the scores of some questions."""
-        return Scores(
-            {name: table[:, queries] for name, table in self.values.items()},
-            self.slices,
-            self.slice_of[queries],
-        )
+    def _table(self, address: str) -> FloatArray:
+        return self.values[str(split_address(address)[1])]
 
 
 def scores_of(replay: Replay, settings: Sequence[Settings], metrics: Sequence[Metric]) -> Scores:
@@ -136,6 +167,8 @@ class Choice:
 
     Attributes
     ----------
+    figures
+        Address of each objective and constraint to that figure of every trial.
     feasible : shape (n_trials,)
     best
         The highest objectives.
@@ -147,6 +180,7 @@ class Choice:
         Max-T test of the first objective against the current setting.
     """
 
+    figures: Mapping[str, FloatArray]
     feasible: NDArray[np.bool_]
     best: tuple[int, ...]
     supported: tuple[int, ...]
@@ -188,145 +222,64 @@ def choose(
     n_permutations
         Of the test.
     """
+    named = [*(item.address for item in objectives), *(item.address for item in constraints)]
+    figures = {address: scores.figure(address) for address in dict.fromkeys(named)}
     feasible = np.ones(scores.n_trials, bool)
-    for constraint in constraints:
-        feasible &= scores.holds(constraint, current)
-    gains = np.stack(
-        [[item.gain(v) for v in scores.figure(item.address).tolist()] for item in objectives],
-        axis=1,
-    )
+    for item in constraints:
+        feasible &= which_hold(item, figures[item.address], current)
+    ranked = [(item, figures[item.address]) for item in objectives]
     test = max_t_test(scores.gain(objectives[0], current), seed=seed, n_permutations=n_permutations)
+    rises, falls = scores.moved(current)
 
-    def equals(allowed: NDArray[np.bool_]) -> tuple[int, ...]:
-        candidates = [n for n in np.flatnonzero(allowed).tolist() if gains[n, 0] > -math.inf]
-        if not candidates:
-            return ()
-        top = max(tuple(gains[n].tolist()) for n in candidates)
-        same = [n for n in candidates if tuple(gains[n].tolist()) == top]
-        return (current,) if current in same else tuple(sorted(same, key=lambda n: preference[n]))
+    def chosen(allowed: NDArray[np.bool_]) -> tuple[int, ...]:
+        return equals(ranked, allowed, current=current, preference=preference)
 
-    better, worse = _moved(scores, current)
     return Choice(
+        figures=figures,
         feasible=feasible,
-        best=equals(feasible),
-        supported=equals(feasible & (test.p_value <= _LEVEL)),
-        dominant=equals(feasible & (worse == 0) & (better > 0)),
+        best=chosen(feasible),
+        supported=chosen(feasible & (test.p_value <= LEVEL)),
+        dominant=chosen(feasible & rises.any(axis=1) & ~falls.any(axis=1)),
         test=test,
     )
 
 
-def _moved(scores: Scores, current: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return how many questions each trial answers better and worse than the current one."""
-    tables = [v for name, v in scores.values.items() if parse_metric(name).larger_is_better]
-    shape = (scores.n_trials, len(scores.slice_of))
-    rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
-    for table in tables:
-        rises |= table > table[current]
-        falls |= table < table[current]
-    return (rises & ~falls).sum(axis=1), falls.sum(axis=1)
+def which_hold(constraint: Constraint, figure: FloatArray, current: int) -> NDArray[np.bool_]:
+    """Return which trials meet a constraint, given its figure of each."""
+    known, place = np.unique(figure, return_inverse=True)
+    today = float(figure[current])
+    return np.array([constraint.holds(value, today) for value in known.tolist()])[place]
 
 
-@dataclass(frozen=True, slots=True)
-class CrossValidated:
-    """What the whole pick is worth on questions that did not choose it.
-
-    Attributes
-    ----------
-    figure
-        The first objective, each question answered by the pick of the other folds; the mean over
-        repeats.
-    current
-        The current setting's figure.
-    spread
-        Least and greatest over repeats; not an interval.
-    n_folds, n_repeats
-    kept
-        Share of the folds in which today's setting was kept.
-    """
-
-    figure: float
-    current: float
-    spread: tuple[float, float]
-    n_folds: int
-    n_repeats: int
-    kept: float
-
-
-def cross_validate(
-    scores: Scores,
-    objectives: Sequence[Objective],
-    constraints: Sequence[Constraint],
+def equals(
+    ranked: Sequence[tuple[Objective, FloatArray]],
+    allowed: NDArray[np.bool_],
     *,
     current: int,
     preference: Sequence[tuple[float, ...]],
-    policy: Policy,
-    seed: int,
-    n_repeats: int = 5,
-) -> CrossValidated | None:
-    """Repeat the whole pick on part of the questions and score it on the rest.
+) -> tuple[int, ...]:
+    """Return the trials with the highest objectives of those allowed, the preferred one first.
 
-    Folds are stratified by slice; there are as many as the smallest slice named by an objective or
-    a constraint has questions, at most 10. A constraint of whose slice a fold's pick sees no
-    question is left out of that pick. Equals are told apart by ``preference`` alone.
-
-    Returns
-    -------
-    CrossValidated or None
-        ``None`` if an objective's slice has fewer than 6 questions.
-
-    References
+    Parameters
     ----------
-    Stone, JRSS B 36(2), 1974. Varma, Simon, BMC Bioinformatics 7:91, 2006 (the selection belongs
-    inside the folds).
+    ranked
+        Objectives, the deciding one first, and that figure of every trial; a trial without the
+        first one's is never returned.
+    allowed : shape (n_trials,)
+        What is chosen among.
+    current
+        Alone returned where it is as good as the best.
+    preference : length n_trials
+        The lowest comes first.
     """
-    named = [*(item.address for item in objectives), *(item.address for item in constraints)]
-    sizes = {address: len(scores.rows(address)[1]) for address in named}
-    if min(sizes[item.address] for item in objectives) < _FEWEST:
-        return None
-    n_folds = max(2, min([_FOLDS, *(size for size in sizes.values() if size > 1)]))
-    rows, queries = scores.rows(objectives[0].address)
-    place = np.full(len(scores.slice_of), -1)
-    place[queries] = np.arange(len(queries))
-    figures, kept = [], 0
-    for repeat in range(n_repeats):
-        rng = np.random.default_rng([seed, repeat])
-        fold = _folds(scores.slice_of, n_folds, rng)
-        total = 0.0
-        for number in range(n_folds):
-            seen = scores.of(np.flatnonzero(fold != number))
-            choice = choose(
-                seen,
-                objectives,
-                [item for item in constraints if len(seen.rows(item.address)[1])],
-                current=current,
-                preference=preference,
-                seed=seed,
-                n_permutations=999,
-            )
-            [trial, *_] = choice.of(policy) or (current,)
-            kept += trial == current
-            held_out = place[np.flatnonzero(fold == number)]
-            total += float(rows[trial, held_out[held_out >= 0]].sum())
-        figures.append(total / len(queries))
-    return CrossValidated(
-        figure=float(np.mean(figures)),
-        current=float(rows[current].mean()),
-        spread=(min(figures), max(figures)),
-        n_folds=n_folds,
-        n_repeats=n_repeats,
-        kept=kept / (n_folds * n_repeats),
-    )
-
-
-def _folds(slice_of: NDArray[np.intp], n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Deal the questions of each slice to the folds in turn."""
-    fold = np.empty(len(slice_of), np.intp)
-    start = 0
-    for group in np.unique(slice_of):
-        own = rng.permutation(np.flatnonzero(slice_of == group))
-        fold[own] = (np.arange(len(own)) + start) % n_folds
-        start += len(own)
-    return fold
+    same = allowed & ~np.isnan(ranked[0][1])
+    for objective, figure in ranked:
+        upwards = figure if objective.direction == "maximize" else -figure
+        gain = np.where(np.isnan(upwards), -np.inf, upwards)
+        same &= gain == gain.max(initial=-np.inf, where=same)
+    if same[current]:
+        return (current,)
+    return tuple(sorted(np.flatnonzero(same).tolist(), key=lambda trial: preference[trial]))
 
 
 def pareto_front(gains: FloatArray, preference: Sequence[tuple[float, ...]]) -> list[int]:

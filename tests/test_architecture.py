@@ -60,6 +60,7 @@ LAYERS: tuple[str, ...] = (
     "explain",
     "cost",
     "recommend",
+    "cross_validation",
     "picked",
     "pick",
     "audit",

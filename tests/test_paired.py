@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeper.paired import (
+    distinct_rows,
     fewest_to_differ,
     max_t_test,
     questions_to_resolve,
@@ -130,6 +131,15 @@ def test_copies_of_a_trial_cost_nothing_and_unrelated_trials_do() -> None:
     assert set(copies.tolist()) == {alone}
     others = rng.choice([-0.5, 0.0, 0.5], (50, 40))
     assert max_t_test(np.vstack([good, others]), seed=1).p_value[0] > 2 * alone
+
+
+@given(st.lists(st.lists(st.sampled_from([-0.0, 0.0, 0.5]), min_size=3, max_size=3), min_size=1))
+def test_rows_are_one_if_they_are_equal_and_stand_where_they_first_occur(
+    table: list[list[float]],
+) -> None:
+    rows, place = distinct_rows(np.array(table))
+    assert rows[place].tolist() == table
+    assert rows.tolist() == [row for n, row in enumerate(table) if row not in table[:n]]
 
 
 def test_a_trial_that_equals_todays_has_p_one() -> None:

@@ -22,9 +22,10 @@ from scipy.stats import binom
 
 from sweeper.config import load_config
 from sweeper.constraints import Constraint, Objective, parse_constraint
+from sweeper.cross_validation import cross_validate
 from sweeper.intervals import bca, bounded_mean, clopper_pearson
 from sweeper.pools import FloatArray
-from sweeper.recommend import Choice, Scores, choose, cross_validate, scores_of
+from sweeper.recommend import Choice, Scores, choose, scores_of
 from sweeper.sweep import run_sweep
 from sweeper.tables import Column, decimals, markdown_table
 
