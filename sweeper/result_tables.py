@@ -21,6 +21,7 @@ __all__ = [
     "figure_label",
     "front_table",
     "line_table",
+    "metric_label",
     "queries_table",
     "slice_table",
     "tallies",
@@ -334,7 +335,12 @@ def figure_label(address: str) -> str:
     ('freshness MRR', 'entity recall@10')
     """
     group, _, metric = address.rpartition(".")
-    return f"{group} {metric.upper() if metric in {'mrr', 'ap'} else metric}"
+    return f"{group} {metric_label(metric)}"
+
+
+def metric_label(metric: str) -> str:
+    """Return a metric's name as people say it."""
+    return metric.upper() if metric in {"mrr", "ap"} else metric
 
 
 _HEADINGS = {"recency_half_life_days": "half-life", "min_similarity": "floor"}
