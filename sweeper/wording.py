@@ -6,19 +6,23 @@ The terminal, notebooks and the report say the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sweeper.knobs import knob
-from sweeper.result_tables import Table
+from sweeper.result_tables import Table, figure_label
 from sweeper.tables import Column, decimals
 
 if TYPE_CHECKING:
+    from sweeper.compare import Difference
+    from sweeper.comparison import Comparison
     from sweeper.explain import Explanation, Missing
     from sweeper.picked import Answer, Pick
     from sweeper.remedies import Remedy
     from sweeper.results import Results
 
 __all__ = [
+    "change_sentences",
     "evidence_sentences",
     "explanation_sentences",
     "explanation_table",
@@ -141,6 +145,33 @@ def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
             f"{item.fails}."
         )
     return lines
+
+
+def change_sentences(comparison: Comparison | None) -> list[str]:
+    """Say which figures a setting raises and lowers, beyond luck and otherwise."""
+    if comparison is None:
+        return []
+    kinds: dict[str, Callable[[Difference], bool]] = {
+        "Better beyond luck": lambda item: item.finding == "better",
+        "Worse beyond luck": lambda item: item.finding == "worse",
+        "Higher, but it may be luck": lambda item: _may_be_luck(item) and item.difference > 0,
+        "Lower, but it may be luck": lambda item: _may_be_luck(item) and item.difference < 0,
+    }
+    lines = []
+    for words, belongs in kinds.items():
+        found = [
+            f"{figure_label(f'{item.slice}.{item.metric}')} ({item.baseline:.4f} to "
+            f"{item.challenger:.4f})"
+            for item in comparison.differences
+            if belongs(item)
+        ]
+        if found:
+            lines.append(f"{words}: {', '.join(found)}.")
+    return lines
+
+
+def _may_be_luck(item: Difference) -> bool:
+    return item.finding in {"unclear", "unresolvable"}
 
 
 def validation_sentences(answer: Pick) -> list[str]:
