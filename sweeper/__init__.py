@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from sweeper.metrics import METRICS as METRICS
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
-    from sweeper.outlook import outlook as outlook
+    from sweeper.dry_run import outlook as outlook
     from sweeper.page import html_report as html_report
     from sweeper.page import write_html_report as write_html_report
     from sweeper.picked import Pick as Pick
@@ -143,7 +143,7 @@ _HOME = {
     "open_engine": "engines",
     "run_sweep": "sweep",
     "Fanout": "fanout",
-    "outlook": "outlook",
+    "outlook": "dry_run",
     "Summary": "sweep",
     "Results": "results",
     "load": "results",
@@ -166,10 +166,12 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # a type checker would take any name for granted
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

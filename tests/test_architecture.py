@@ -180,7 +180,7 @@ LAYERS: tuple[str, ...] = (
     "remarks",
     "outcome",
     "sweep",
-    "outlook",
+    "dry_run",
     "gating",
     "asking",
     "answers",
@@ -324,3 +324,8 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
 
 def test_no_module_is_a_drawer_of_odds_and_ends() -> None:
     assert not {"utils", "helpers", "misc", "common"} & {name.split(".")[-1] for name in MODULES}
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    # The module would take the name's place as soon as anything imports it.
+    assert set(sweeper.__all__) & set(MODULES) == set()

@@ -23,6 +23,7 @@ MISUSE = {
     "sweeper.Settings(rrf_k='60')": "arg-type",
     "sweeper.ranks_lost('0.87', 60).upper()": "attr-defined",
     "sweeper.GoldenSet(queries=['q1'])": "arg-type",
+    "sweeper.no_such_name": "attr-defined",
 }
 
 

@@ -155,7 +155,7 @@ def _print_files(found: Results, written: list[Path]) -> None:
 
 
 def _print_outlook(config: Config, results: Path, fresh: bool, json: bool, markdown: bool) -> None:
-    from sweeper.outlook import outlook
+    from sweeper.dry_run import outlook
 
     found = outlook(config, root=results, fresh=fresh)
     document = {

@@ -96,6 +96,8 @@ def sweep(project: Path) -> Results:
     assert_type(engine, Engine)
     engine.close()
     assert sweeper.write_report(results)
+    assert_type(sweeper.html_report(results, results.pick()), str)
+    assert_type(sweeper.write_html_report(results), Path)
     return results
 
 
