@@ -345,12 +345,13 @@ def _why_infeasible(
     pairs = list(zip(constraints, figures, strict=True))
     met = np.array([which_hold(item, figure, current) for item, figure in pairs])
     gaps = np.array([np.abs(figure - item.bound(float(figure[current]))) for item, figure in pairs])
-    lacking = np.where(met, 0.0, np.where(np.isnan(gaps), 1.0, gaps))
+    # A trial that failed is near to nothing.
+    lacking = np.where(met, 0.0, np.where(np.isnan(gaps), np.inf, gaps))
     lines = ["no setting meets all constraints."]
     for number, item in enumerate(constraints):
         others = np.delete(met, number, axis=0).all(axis=0)
         if not met[number].any():
-            best = figures[number][int(gaps[number].argmin())]
+            best = figures[number][int(lacking[number].argmin())]
             lines.append(f"{item.text}: binds, met by no setting; the nearest has {best:.4f}.")
         elif others.any():
             lines.append(

@@ -52,7 +52,8 @@ class Scores:
     Attributes
     ----------
     values
-        Metric name to values of shape (n_trials, n_queries); NaN where undefined.
+        Metric name to values of shape (n_trials, n_queries); NaN where undefined, and throughout
+        for a trial that failed.
     slices, slice_of
         Slice names, and each question's slice.
     """
@@ -97,23 +98,29 @@ class Scores:
         Returns
         -------
         shape (n_trials, n_sets)
-            NaN where a set has no question of the figure.
+            NaN where a set has no question of the figure, and for a trial that failed.
         """
         table, queries = self._table(address), self.queries(address)
         own = member[queries].astype(np.float64)
-        sums = [
-            exact_sums(table[start : start + _TRIALS_AT_ONCE, queries], own)
-            for start in range(0, len(table), _TRIALS_AT_ONCE)
-        ]
+        sums = np.empty((len(table), member.shape[1]))
+        for start in range(0, len(table), _TRIALS_AT_ONCE):
+            block = slice(start, start + _TRIALS_AT_ONCE)
+            rows = table[block, queries]
+            failed = np.isnan(rows).any(axis=1, keepdims=True)
+            sums[block] = np.where(failed, np.nan, exact_sums(np.where(failed, 0.0, rows), own))
         with np.errstate(invalid="ignore"):
-            means: FloatArray = np.concatenate(sums) / own.sum(axis=0)
+            means: FloatArray = sums / own.sum(axis=0)
         return means
 
     def gain(self, objective: Objective, current: int) -> FloatArray:
-        """Return how much better than today each question fares, shape (n_trials, n)."""
+        """Return how much better than today each question fares, shape (n_trials, n).
+
+        Of a trial that failed nothing is known, so none fares better or worse.
+        """
         rows, _ = self.rows(objective.address)
         sign = 1.0 if objective.direction == "maximize" else -1.0
         gain: FloatArray = sign * (rows - rows[current])
+        gain[np.isnan(gain)] = 0.0
         return gain
 
     def moved(self, current: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -170,6 +177,7 @@ class Choice:
     figures
         Address of each objective and constraint to that figure of every trial.
     feasible : shape (n_trials,)
+        Which trials have figures and meet the constraints.
     best
         The highest objectives.
     supported
@@ -224,7 +232,7 @@ def choose(
     """
     named = [*(item.address for item in objectives), *(item.address for item in constraints)]
     figures = {address: scores.figure(address) for address in dict.fromkeys(named)}
-    feasible = np.ones(scores.n_trials, bool)
+    feasible = ~np.isnan(figures[objectives[0].address])
     for item in constraints:
         feasible &= which_hold(item, figures[item.address], current)
     ranked = [(item, figures[item.address]) for item in objectives]

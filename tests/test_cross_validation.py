@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,11 @@ def test_folds_are_as_many_as_the_smallest_named_slice_has_questions(
 def test_five_questions_cannot_be_cross_validated() -> None:
     assert validated(scores([[0.5] * 5, [1.0] * 5])) is None
     assert validated(scores([[0.5] * 6, [1.0] * 6])) is not None
+
+
+@pytest.mark.parametrize("policy", ["best", "supported", "dominant"])
+def test_a_trial_that_failed_is_picked_in_no_fold(policy: Policy) -> None:
+    rows = [[0.5] * 20, [0.75] * 20]
+    failed = scores([*rows, [math.nan] * 20])
+    assert validated(failed, policy=policy) == validated(scores(rows), policy=policy)
+    assert validated(failed, "overall.mrr <= 1", policy=policy) is not None

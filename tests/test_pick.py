@@ -13,14 +13,16 @@ import pytest
 
 from sweeper.config import load_config
 from sweeper.constraints import Objective, parse_constraint
-from sweeper.errors import InfeasibleError, InputError
+from sweeper.errors import EngineError, InfeasibleError, InputError
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.pick import Answer, pick
 from sweeper.recommend import scores_of
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.wording import evidence_sentences
 from tests.projects import ROOT, write_project
+from tests.test_sweep_kinds import BOX, BlackBox
 
 Sweep = Callable[..., Results]
 
@@ -318,3 +320,28 @@ def test_a_sweep_repeats_its_pick(bundled: Results) -> None:
     assert (one.chosen.settings, one.chosen.p_value) == (two.chosen.settings, two.chosen.p_value)
     assert one.validated == two.validated
     assert one.chosen.interval == two.chosen.interval
+
+
+class Halting(BlackBox):
+    """Leaves one question unanswered under one setting."""
+
+    def search(self, query: Any, settings: Settings) -> list[str]:
+        if (query.query_id, settings.rrf_k) == ("q2", 2):
+            raise EngineError("no answer")
+        return super().search(query, settings)
+
+
+def test_settings_without_figures_are_left_out_of_the_pick(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeper.opening.open_engine", lambda *_, **__: Halting())
+    results = sweep(*BOX, "objectives={overall.mrr: maximize}")
+    failed = results.trials.index[results.trials["status"] == "failed"].tolist()
+    assert [results.settings[n].rrf_k for n in failed] == [2]
+    found = pick(results, constraints=[], policy="best")
+    assert found.best.trial not in failed
+    assert (found.n_trials, found.n_feasible) == (4, 3)
+    assert found.best.figures["overall.mrr"][1] == results.wide()["overall.mrr"].max()
+    with pytest.raises(InfeasibleError) as caught:
+        pick(results, constraints=[parse_constraint("overall.mrr >= 2")])
+    assert "nan" not in str(caught.value)

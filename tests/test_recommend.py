@@ -223,3 +223,25 @@ def test_an_objective_may_be_to_have_less() -> None:
     rows = [[9.0] * 10, [3.0] * 10]
     choice = chosen(scores([TODAY, TODAY], returned=rows), objectives=fewer)
     assert choice.best == choice.supported == (1,)
+
+
+FAILED = [math.nan] * 10
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_trial_that_failed_is_chosen_by_no_policy_and_changes_no_other(place: int) -> None:
+    rows = [TODAY, CLEAR]
+    whole = chosen(scores(rows))
+    rows.insert(place, FAILED)
+    choice = chosen(scores(rows), current=rows.index(TODAY))
+    better = rows.index(CLEAR)
+    assert choice.best == choice.supported == choice.dominant == (better,)
+    assert choice.feasible.tolist() == [row is not FAILED for row in rows]
+    assert math.isnan(choice.figures["overall.mrr"][place])
+    assert choice.test.p_value[place] == 1
+    assert choice.test.p_value[better] == whole.test.p_value[1]
+
+
+def test_a_trial_that_failed_meets_no_constraint() -> None:
+    choice = chosen(scores([TODAY, FAILED]), "overall.mrr <= 1")
+    assert choice.feasible.tolist() == [True, False]
