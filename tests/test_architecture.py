@@ -164,6 +164,7 @@ LAYERS: tuple[str, ...] = (
     "page.knob_lines",
     "page.findings",
     "page.document",
+    "page.sections",
     "page.render",
     "page",
     # layer 4: work

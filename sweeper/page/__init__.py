@@ -1,7 +1,7 @@
 """The report of a sweep as one HTML file that needs no network.
 
 ``findings`` computes what there is to say, ``document`` and ``knob_lines`` put it into the data of
-the page's script, ``charts`` are its charts, ``render`` writes the file.
+the page's script, ``charts`` are its charts, ``sections`` its markup, ``render`` the whole file.
 """
 
 from __future__ import annotations
