@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sweeper.deploy import ENV_PREFIX, Form, emitted
 from sweeper.knobs import (
     CAPTURE_PREFIX,
     KNOBS,
@@ -301,6 +302,27 @@ class Settings:
         values.update(self.usage)
         values.update(self.capture)
         return values
+
+    def emit(
+        self, form: Form, *, prefix: str = ENV_PREFIX, names: Mapping[str, str] | None = None
+    ) -> str:
+        """Return the settings in the form that a deployment loads; as ``sweep pick --emit`` does.
+
+        Parameters
+        ----------
+        form
+            ``env``, ``yaml`` (a block ``current`` of a config), ``json``, or ``request``.
+        prefix
+            Of the variables of ``env``.
+        names
+            Knob to its name there, such as ``{"rrf_k": "FUSION_K"}``.
+
+        Raises
+        ------
+        InputError
+            If there is no such form or knob.
+        """
+        return emitted(self, form, prefix=prefix, names=names)
 
     @property
     def trial_id(self) -> str:

@@ -20,6 +20,7 @@ LAYERS: tuple[str, ...] = (
     "golden",
     "corpus",
     "knobs",
+    "deploy",
     "settings",
     "pools",
     "runs",

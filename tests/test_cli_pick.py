@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
-import yaml
 
-from sweeper.cli.pick import emitted
-from sweeper.settings import Settings
+from sweeper.deploy import Form
+from sweeper.results import load
 from tests.projects import ROOT, Done, invoke, sweeps, write_project
-
-SETTINGS = Settings(rrf_k=60, min_similarity=0.25, recency_half_life_days=1825)
 
 
 @pytest.fixture(scope="module")
@@ -116,33 +114,11 @@ def test_emitted_names_are_configurable(results: Path) -> None:
     assert done.stdout.startswith("FUSION_K=60\nSEARCH_RECENCY_HALF_LIFE_DAYS=0\n")
 
 
-def test_every_form_holds_the_same_settings() -> None:
-    assert emitted(SETTINGS, "env").splitlines()[:3] == [
-        "KNOWLEDGE_RRF_K=60",
-        "KNOWLEDGE_RECENCY_HALF_LIFE_DAYS=1825",
-        "# request field min_similarity: 0.25",
-    ]
-    values = {
-        "rrf_k": 60, "min_similarity": 0.25, "recency_half_life_days": 1825, "limit": 10
-    }  # fmt: skip
-    assert yaml.safe_load(emitted(SETTINGS, "yaml")) == values
-    assert json.loads(emitted(SETTINGS, "json")) == values
-    assert json.loads(emitted(SETTINGS, "request")) == values
-
-
-def test_a_request_leaves_an_unset_floor_out_and_json_says_null() -> None:
-    without = Settings(depth=40, weights={"lexical": 0.5})
-    assert json.loads(emitted(without, "json"))["min_similarity"] is None
-    request = json.loads(emitted(without, "request", names={"limit": "top_k"}))
-    assert "min_similarity" not in request
-    assert (request["top_k"], request["depth"], request["weights.lexical"]) == (10, 40, 0.5)
-    assert "KNOWLEDGE_WEIGHTS_LEXICAL=0.5" in emitted(without, "env").splitlines()
-
-
-def test_what_is_emitted_as_yaml_is_a_current_block(tmp_path: Path) -> None:
-    text = emitted(SETTINGS, "yaml")
-    assert "min_similarity: 0.25\nrecency_half_life_days: 1825\n" in text + "\n"
-    assert "none" in emitted(Settings(), "yaml")
+@pytest.mark.parametrize("form", get_args(Form))
+def test_what_is_emitted_is_what_the_settings_emit_in_python(results: Path, form: Form) -> None:
+    done = pick(results, "recency", "--emit", form, "--name", "limit=top_k")
+    chosen = load("recency", root=results).pick().chosen.settings
+    assert done.stdout == chosen.emit(form, names={"limit": "top_k"}) + "\n"
 
 
 @pytest.mark.parametrize(

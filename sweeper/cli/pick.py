@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,15 +19,12 @@ from sweeper.cli.options import (
     opened,
     picked,
 )
+from sweeper.deploy import ENV_PREFIX
 from sweeper.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sweeper.knobs import Value
     from sweeper.pick import Answer, Pick
     from sweeper.results import Results
-    from sweeper.settings import Settings
 
 __all__ = ["pick"]
 
@@ -43,11 +38,6 @@ class Form(enum.StrEnum):
     request = "request"
 
 
-_ENV_PREFIX = "KNOWLEDGE_"
-_NOT_IN_A_VARIABLE = re.compile(r"[^A-Za-z0-9_]")
-_REQUEST_FIELDS = ("min_similarity", "limit", "depth", "stores")
-
-
 def pick(
     sweep: Annotated[str, typer.Argument(help="A folder, a name (its latest), or name/id.")],
     maximize: Maximize = None,
@@ -59,7 +49,7 @@ def pick(
     ] = None,
     env_prefix: Annotated[
         str, typer.Option(help="Of the variables of --emit env.", metavar="PREFIX")
-    ] = _ENV_PREFIX,
+    ] = ENV_PREFIX,
     name: Annotated[
         list[str] | None,
         typer.Option("--name", help="Name of a knob in what is emitted.", metavar="KNOB=NAME"),
@@ -80,7 +70,7 @@ def pick(
     if json:
         console.print_json("sweep.pick/1", _document(found, answer))
     elif emit is not None:
-        console.emit(emitted(answer.chosen.settings, emit.value, env_prefix, names))
+        console.emit(answer.chosen.settings.emit(emit.value, prefix=env_prefix, names=names))
     else:
         _print(found, answer, markdown)
 
@@ -106,77 +96,6 @@ def _keep(found: Results, answer: Pick) -> None:
     from sweeper.files import write_atomically
 
     write_atomically(found.folder / "pick.json", json_text(_document(found, answer)) + "\n")
-
-
-def emitted(
-    settings: Settings,
-    form: str,
-    prefix: str = _ENV_PREFIX,
-    names: Mapping[str, str] | None = None,
-) -> str:
-    """Return settings in the form that a deployment loads.
-
-    ``env`` gives the variables that the server reads; a floor, a limit and a depth are fields of
-    each request, so they stand there as comments. ``names`` replaces the name of a knob in any
-    form.
-    """
-    import json as json_format
-
-    from sweeper.knobs import CAPTURE_PREFIX, TRIPLES, knob
-
-    names = names or {}
-    captured = {n: v for n, v in settings.as_dict().items() if n.startswith(CAPTURE_PREFIX)}
-    values = {name: value for name, value in settings.as_dict().items() if name != "depth"}
-    values = {
-        name: "safe" if value is None and name.endswith(f"weights.{TRIPLES}") else value
-        for name, value in values.items()
-        if name not in captured
-    }
-    if settings.depth is not None:
-        values["depth"] = settings.depth
-    if form == "env":
-        lines, fields = [], []
-        for name, value in values.items():
-            if name in _REQUEST_FIELDS or name.endswith(".budget"):
-                fields.append(
-                    f"# request field {names.get(name, name)}: {knob(name).format(value)}"
-                )
-            else:
-                variable = names.get(name, prefix + _NOT_IN_A_VARIABLE.sub("_", name.upper()))
-                lines.append(f"{variable}={_plain(value)}")
-        index = [f"# of the index: {name}: {knob(name).format(v)}" for name, v in captured.items()]
-        return "\n".join([*lines, *fields, *index])
-    renamed: dict[str, object] = {names.get(n, n): value for n, value in values.items()}
-    if form == "yaml":
-        return "\n".join(
-            f"{names.get(name, name)}: {knob(name).format(value)}"
-            for name, value in {**values, **captured}.items()
-        )
-    if form == "request":
-        renamed = {name: value for name, value in renamed.items() if value is not None}
-    else:
-        renamed.update({names.get(n, n): _block(value) for n, value in captured.items()})
-    return json_format.dumps(renamed, indent=2)
-
-
-def _block(value: Value) -> object:
-    """Return what a key of the engine's block holds: a mapping is known by its JSON text."""
-    import json as json_format
-
-    if isinstance(value, str) and value[:1] in {"{", "["}:
-        try:
-            return json_format.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _plain(value: Value) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return shlex.quote(value)
-    return str(int(value)) if float(value) == int(value) else repr(value)
 
 
 def _print(found: Results, answer: Pick, markdown: bool) -> None:
