@@ -17,7 +17,11 @@ __all__ = ["varied"]
 
 
 def varied(
-    results: Results, trial: str | int, changes: Settings | Mapping[str, Value] | None = None
+    results: Results,
+    trial: str | int,
+    changes: Settings | Mapping[str, Value] | None = None,
+    *,
+    where: str = "settings",
 ) -> Settings:
     """Return a trial's settings with some knobs changed.
 
@@ -30,6 +34,8 @@ def varied(
     changes
         Knob to value; a value may be a text such as ``off`` or ``none``. Whole settings take the
         place of the trial's.
+    where
+        What errors call the changes: the option or argument in which somebody wrote them.
 
     Raises
     ------
@@ -43,29 +49,31 @@ def varied(
     if isinstance(changes, Settings):
         settings = changes
     else:
-        settings = base.with_values(dict(_parsed(name, value) for name, value in changes.items()))
+        settings = base.with_values(
+            dict(_parsed(name, value, where) for name, value in changes.items())
+        )
     replay = results.replay
     try:
         pool = replay.of(settings).pool
     except ValueError as error:
         raise InputError(
-            f"settings: {error} in {results.address}. Add the value to the space and run the sweep."
+            f"{where}: {error} in {results.address}. Add the value to the space and run the sweep."
         ) from error
     usage = pool.usefulness is not None
     refuse_idle(settings, results.golden, pool.channels, has_usage=usage)
     if settings.effective_depth > pool.depth:
         raise InputError(
-            f"settings: a depth of {settings.effective_depth} is more than the {pool.depth} rows "
+            f"{where}: a depth of {settings.effective_depth} is more than the {pool.depth} rows "
             f"that {results.address} captured. Add it to the space and run the sweep."
         )
     return settings
 
 
-def _parsed(name: str, value: Value) -> tuple[str, Value]:
+def _parsed(name: str, value: Value, where: str) -> tuple[str, Value]:
     try:
         own = knob(knob_name(name))
         return own.name, own.parse(value)
     except KeyError as error:
-        raise InputError(f"settings: {error.args[0]}") from error
+        raise InputError(f"{where}: {error.args[0]}") from error
     except ValueError as error:
-        raise InputError(f"settings: {name}: {error}") from error
+        raise InputError(f"{where}: {name}: {error}") from error

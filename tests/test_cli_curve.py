@@ -10,6 +10,8 @@ import pytest
 
 from sweeper.curves import margin_sentences
 from sweeper.margins import Interval, Margins
+from sweeper.plots import save
+from sweeper.results import load
 from tests.projects import Done, invoke, write_project
 
 
@@ -108,15 +110,32 @@ def test_the_other_knobs_can_be_changed(results: Path) -> None:
     assert trial["settings"] != curve(results, "--json").document["settings"]
 
 
+def test_the_plot_is_the_methods_and_marks_what_runs_today(results: Path, tmp_path: Path) -> None:
+    changes = {"rrf_k": 1, "recency_half_life_days": 300}
+    texts = [word for name, value in changes.items() for word in ("--settings", f"{name}={value}")]
+    done = curve(results, *texts, "-o", tmp_path / "command")
+    assert done.exit_code == 0, done.stderr
+    found = load("small", root=results)
+    axes = found.plot_staircase("mrr", name="recency_half_life_days", settings=changes)
+    assert "current: off" in [text.get_text() for text in axes.texts]
+    save(axes, tmp_path / "method")
+    command, method = ((tmp_path / f"{name}.svg").read_bytes() for name in ("command", "method"))
+    assert command == method
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--knob", "limit"), '--knob: "limit" has no exact curve.'),
         (("--metric", "ndcg@3"), '--metric: "ndcg@3" was not recorded.'),
         (("--settings", "rrf_k"), "write knob=value"),
+        (("--settings", "limit=500"), "--settings: a depth of 500 is more than the"),
         (("--settings", "rrf=20"), "unknown knob"),
         (("--settings", "rrf_k=0"), "must be an integer of at least 1"),
-        (("--knob", "rrf_k", "--settings", "rrf_k=9000"), "from 1 to 5000, not at 9000"),
+        (
+            ("--knob", "rrf_k", "--settings", "rrf_k=9000"),
+            "--knob: rrf_k is computed from 1 to 5000, not at 9000.",
+        ),
         (("--settings", "weights.vector=1e-200"), "weights of 0 or from 1e-100"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.options import Assignments, ResultsFolder, assigned, captured, opened
+from sweeper.cli.options import Assignments, ResultsFolder, changed, opened
 from sweeper.cli.run import print_tables, table_document
 from sweeper.errors import InputError, did_you_mean
 
@@ -41,28 +41,24 @@ def curve(
 
     For example: sweep curve recency --knob recency_half_life_days
     """
-    from sweeper.curves import cells_frame, curve_of, margin_sentences, plateau_table, steps_table
+    from sweeper.curves import asked_curve, margin_sentences, plateau_table, steps_table
     from sweeper.knobs import knob_name
     from sweeper.margins import margins_of
     from sweeper.report import file_stem
 
     found, knob = opened(sweep, results), knob_name(knob)
-    base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
+    base = changed(found, trial, settings)
     texts = [str(item) for item in found.metrics]
     chosen = metric or found.objectives[0].address.rpartition(".")[2]
     if chosen not in texts:
         raise InputError(f'--metric: "{chosen}" was not recorded. {did_you_mean(chosen, texts)}')
-    known = ["rrf_k", "min_similarity", "recency_half_life_days"]
-    weights = [f"weights.{channel}" for channel in found.replay.of(base).pool.channels]
-    classes = dict.fromkeys(query.query_class for query in found.golden.queries if query.route)
-    known += [*weights, *(f"routing.{of}.{name}" for of in classes for name in weights)]
-    if knob not in known:
-        raise InputError(f'--knob: "{knob}" has no exact curve. {did_you_mean(knob, known)}')
     try:
-        line = curve_of(found, knob, base)
+        line = asked_curve(found, knob, base)
         margins = margins_of(line, found.replay, base.on_axis(knob))
+    except InputError as error:
+        raise InputError(f"--knob: {error}") from error
     except ValueError as error:
-        raise InputError(f"--knob {knob}: {error}.") from error
+        raise InputError(f"--knob: {error}.") from error
     sentences = margin_sentences(margins, knob)
     if json:
         console.print_json(
@@ -92,11 +88,10 @@ def curve(
     console.emit()
     console.emit(f"{len(line.edges)} steps; --csv or --json prints them all.")
     if plot:
-        from sweeper.plots import plot_staircase, save
+        from sweeper.pictures import draw_staircase
+        from sweeper.plots import save
 
-        frame = cells_frame(line, found.replay, chosen)
-        shape = line.knob
-        ax = plot_staircase(frame, knob=shape, metric=chosen, current=base.on_axis(knob))
+        ax = draw_staircase(found, line, chosen)
         if out is None:
             today = found.settings[found.trial("current")]
             other = [] if base == today else [base.trial_id[:6]]  # or today's would be overwritten

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.cli.options import Assignments, ResultsFolder, assigned, captured, opened
+from sweeper.cli.options import Assignments, ResultsFolder, changed, opened
 from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def explain(
     from sweeper.wording import explanation_sentences, explanation_table
 
     found = opened(sweep, results)
-    base = captured(found, assigned(found.settings[found.trial(trial)], settings or []))
+    base = changed(found, trial, settings)
     try:
         answer = explain_query(found.replay, query, base)
     except KeyError:

@@ -27,7 +27,7 @@ __all__ = [
     "ResultsFolder",
     "SubjectTo",
     "assigned",
-    "captured",
+    "changed",
     "opened",
     "picked",
 ]
@@ -94,33 +94,19 @@ def assigned(base: Settings, texts: list[str]) -> Settings:
     return base.with_values(values)
 
 
-def captured(results: Results, settings: Settings) -> Settings:
-    """Return settings if the sweep captured what they rank.
+def changed(results: Results, trial: str, texts: list[str] | None) -> Settings:
+    """Return a trial's settings with some knobs changed, if the sweep can show them.
 
     Raises
     ------
     InputError
-        If it did not: another value of a knob that decides what is retrieved, or a greater depth;
-        or if a class or channel is named that is not there.
+        If a text cannot be read, there is no such trial, or the sweep did not capture what the
+        settings rank.
     """
-    from sweeper.audit import refuse_idle
+    from sweeper.variations import varied
 
-    replay = results.replay
-    try:
-        pool = replay.of(settings).pool
-    except ValueError as error:
-        raise InputError(
-            f"--settings: {error} in {results.address}. Add the value to the space and run the "
-            "sweep."
-        ) from error
-    usage = pool.usefulness is not None
-    refuse_idle(settings, results.golden, pool.channels, has_usage=usage)
-    if settings.effective_depth > pool.depth:
-        raise InputError(
-            f"--settings: a depth of {settings.effective_depth} is more than the {pool.depth} rows "
-            f"that {results.address} captured. Add it to the space and run the sweep."
-        )
-    return settings
+    settings = assigned(results.settings[results.trial(trial)], texts or [])
+    return varied(results, trial, settings, where="--settings")
 
 
 def opened(sweep: str, root: Path) -> Results:
