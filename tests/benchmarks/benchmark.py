@@ -35,7 +35,7 @@ from sweeper.poolfile import read_pool, write_pool
 from sweeper.replay import Replay
 from sweeper.settings import Settings
 from sweeper.store import Journal
-from tests.benchmarks import asking, exact, peers
+from tests.benchmarks import asking, exact, peers, picking
 
 METRICS = parse_metrics(["recall@5", "recall@10", "mrr"])
 COMPILED = importlib.util.find_spec("numba") is not None
@@ -407,6 +407,19 @@ def exact_curve_rows(counts: tuple[int, ...], n_rounds: int) -> Iterator[Row]:
         )
 
 
+def pick_rows(n_settings: int, n_rounds: int) -> Iterator[Row]:
+    """Race the cross-validation of a pick against as many picks as it has folds."""
+    row = picking.pick_row(1000, n_settings, n_rounds)
+    yield ratio(
+        f"cross-validated pick, {row.n_questions:,} x {row.n_settings:,}, against a pick per fold",
+        f"{row.validated_seconds:.3g} s",
+        f"{row.chosen_seconds:.3g} s",
+        row.ratio,
+        None,
+        None,
+    )
+
+
 def report(rows: list[Row]) -> str:
     header = ("what", "ours", "peer", "measured", "floor", "goal", "verdict")
     lines: list[tuple[str, ...]] = [header]
@@ -439,6 +452,7 @@ def main() -> None:
         *(partial(replay_rows, n, sizes, n_rounds) for n in counts),
         lambda: small_sweep_rows(n_rounds),
         lambda: exact_curve_rows(tuple(counts), 2 if options.quick else 3),
+        lambda: pick_rows(1000 if options.quick else 10_000, n_rounds),
         lambda: growth_rows(2 if options.quick else 3, 3000 if options.quick else 10_000),
         lambda: memory_rows(*((2000, 1000) if options.quick else (10_000, 10_000))),
         lambda: journal_rows(n_rounds),
