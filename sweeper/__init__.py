@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sweeper.corpus import Corpus as Corpus
     from sweeper.corpus import Entry as Entry
     from sweeper.cost import ranks_lost as ranks_lost
+    from sweeper.dry_run import outlook as outlook
     from sweeper.engines import (
         EmbeddedEngine as EmbeddedEngine,
     )
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from sweeper.metrics import METRICS as METRICS
     from sweeper.metrics import Metric as Metric
     from sweeper.metrics import parse_metric as parse_metric
-    from sweeper.dry_run import outlook as outlook
     from sweeper.page import html_report as html_report
     from sweeper.page import write_html_report as write_html_report
     from sweeper.picked import Pick as Pick

@@ -16,9 +16,9 @@ import pytest
 
 from sweeper import fanout as work
 from sweeper.config import Config, load_config
+from sweeper.dry_run import outlook
 from sweeper.errors import EngineError, InputError, StorageError
 from sweeper.fanout import Fanout
-from sweeper.dry_run import outlook
 from sweeper.results import Results
 from sweeper.store import Journal, Lock, read_manifest
 from sweeper.sweep import Summary, run_sweep
