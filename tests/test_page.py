@@ -323,6 +323,17 @@ def test_where_it_came_from_is_told(results: Results, page: Page) -> None:
     assert "recency_half_life_days:" in page.text  # the config
 
 
+def test_a_setting_meets_the_constraints_of_the_recommendation(results: Results) -> None:
+    figures = results.wide()["fresh.mrr"].tolist()
+    middle = sorted(figures)[len(figures) // 2]
+    answer = results.pick(constraints=f"fresh.mrr >= {middle}", policy="best")
+    own = Page(html_report(results, answer)).data
+    assert own["constraints"] == [f"fresh.mrr >= {middle}"]
+    wanted = [int(value >= middle) for value in figures]
+    assert own["trials"]["meets"] == wanted
+    assert 0 < sum(wanted) < len(wanted)
+
+
 # --- whatever a sweep is like ---------------------------------------------------------------------
 
 

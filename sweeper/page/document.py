@@ -99,7 +99,7 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "current": findings.current,
         "pick": None if subject is None else subject.trial,
         "pickName": "best feasible" if findings.pick and findings.pick.keep else "recommended",
-        "constraints": [item.text for item in results.constraints],
+        "constraints": [item.text for item in findings.constraints],
         "series": SERIES,
         "figures": figures,
         "axes": _axes(findings),
@@ -133,7 +133,7 @@ def _figures(findings: Findings) -> list[dict[str, Any]]:
     results = findings.results
     wide = results.wide()
     wanted = [item.address for item in results.objectives]
-    wanted += [item.address for item in results.constraints]
+    wanted += [item.address for item in findings.constraints]
     wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
     wanted += [address for address in wide.columns if wide[address].notna().any()]
     metrics = {str(metric): metric for metric in results.metrics}
@@ -205,13 +205,12 @@ def _trials(
     wide = results.wide([item["address"] for item in figures]).loc[list(drawn)]
     tally = findings.tally(drawn)
     arms = results.trials["arm"].tolist()
-    meets = results.trials["feasible"].tolist()
     return {
         "number": list(drawn),
         "arm": {str(n): arms[n] for n in drawn if isinstance(arms[n], str)},
         "knob": knobs,
         "figure": [[_rounded(v) for v in column] for column in wide.to_numpy().T.tolist()],
-        "meets": [int(meets[n]) for n in drawn],
+        "meets": [int(meets) for meets in findings.meets(drawn)],
         "better": [better for better, _ in tally],
         "worse": [worse for _, worse in tally],
     }
@@ -288,7 +287,7 @@ def _differences(findings: Findings) -> list[dict[str, Any]]:
 def _curves(findings: Findings, budget: Budget) -> list[dict[str, Any]]:
     results = findings.results
     addresses = [item.address for item in results.objectives]
-    addresses += [item.address for item in results.constraints]
+    addresses += [item.address for item in findings.constraints]
     named = [address.rpartition(".")[2] for address in addresses]
     texts = [str(metric) for metric in results.metrics]
     metrics = [m for m in dict.fromkeys([*named, *texts]) if m in texts][:_CURVE_METRICS]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.comparison import Comparison, Moved, Side, compare_trials
+from sweeper.constraints import Constraint
 from sweeper.explain import Explanation, explain_many
 from sweeper.golden import QueryId
 from sweeper.page.knob_lines import KnobLines, with_curves
@@ -96,6 +97,23 @@ class Findings:
         wanted += results.trials.sort_values("trial_id")["number"].tolist()
         done = (results.trials["status"] != "failed").to_numpy()
         return [n for n in dict.fromkeys(int(n) for n in wanted) if done[n]]
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The bounds of the recommendation; the sweep's own where there is none."""
+        return self.results.constraints if self.pick is None else self.pick.constraints
+
+    def meets(self, trials: Sequence[int]) -> list[bool]:
+        """Return which trials meet every constraint."""
+        wide = self.results.wide([item.address for item in self.constraints])
+        figures = {address: wide[address].tolist() for address in wide.columns}
+        return [
+            all(
+                item.holds(figures[item.address][number], figures[item.address][self.current])
+                for item in self.constraints
+            )
+            for number in trials
+        ]
 
     def tally(self, trials: Sequence[int]) -> list[tuple[int, int]]:
         """Return how many questions each trial answers better and worse than today's."""

@@ -7,6 +7,7 @@
   const questions = DATA.questions;
   const placeOf = new Map(trials.number.map((number, place) => [number, place]));
   const figureOf = new Map(DATA.figures.map((figure, place) => [figure.address, place]));
+  const FEW_KNOBS = 4; // more are told by those that differ from today's
   const FIRST = 25; // questions that are listed before somebody asks for more
   const state = {
     x: DATA.axes.x,
@@ -82,10 +83,13 @@
   }
 
   function settingsText(place) {
-    if (!DATA.knobs.length) return "today's settings";
-    return DATA.knobs
-      .map((knob, n) => `${knob.label} ${knob.values[trials.knob[n][place]]}`)
-      .join(", ");
+    const today = placeOf.get(DATA.current);
+    const differs = DATA.knobs.map((knob, n) => trials.knob[n][place] !== trials.knob[n][today]);
+    const few = DATA.knobs.length <= FEW_KNOBS;
+    if (!few && !differs.includes(true)) return "today's settings";
+    const texts = DATA.knobs.map((knob, n) => `${knob.label} ${knob.values[trials.knob[n][place]]}`);
+    const told = few ? texts : texts.filter((text, n) => differs[n]);
+    return told.length ? `${few ? "" : "unlike today: "}${told.join(", ")}` : "today's settings";
   }
 
   function nameOf(place) {

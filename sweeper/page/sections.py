@@ -206,8 +206,8 @@ def _tradeoff(findings: Findings, drawn: int) -> str:
         "Each mark is a setting, larger where several have the same two figures. The line joins "
         "those that no other beats in both."
     ]
-    if results.constraints:
-        bounds = " and ".join(item.text for item in results.constraints)
+    if findings.constraints:
+        bounds = " and ".join(item.text for item in findings.constraints)
         said.append(f"A cross breaks a constraint ({bounds}).")
     if failed:
         said.append(f"{failed} of {total} settings have no figures.")
