@@ -325,7 +325,7 @@ def test_where_it_came_from_is_told(results: Results, page: Page) -> None:
 
 def test_a_setting_meets_the_constraints_of_the_recommendation(results: Results) -> None:
     figures = results.wide()["fresh.mrr"].tolist()
-    middle = sorted(figures)[len(figures) // 2]
+    middle = sorted(set(figures))[-1]
     answer = results.pick(constraints=f"fresh.mrr >= {middle}", policy="best")
     own = Page(html_report(results, answer)).data
     assert own["constraints"] == [f"fresh.mrr >= {middle}"]
