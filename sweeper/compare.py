@@ -17,7 +17,17 @@ from sweeper.paired import PairedTest, questions_to_resolve, sign_flip_test
 from sweeper.pools import FloatArray
 from sweeper.runs import Positions
 
-__all__ = ["RESOLVED", "Difference", "Tally", "compare_values", "holm", "tally", "tally_values"]
+__all__ = [
+    "MIXED",
+    "RESOLVED",
+    "Difference",
+    "Tally",
+    "compare_values",
+    "holm",
+    "outcomes",
+    "tally",
+    "tally_values",
+]
 
 Finding = Literal["better", "worse", "same", "unclear", "unresolvable", "untested"]
 
@@ -202,12 +212,7 @@ def tally_values(
     reference
         Index of the trial to compare with.
     """
-    tables = [values[str(metric)] for metric in metrics if metric.larger_is_better]
-    shape = next(iter(values.values())).shape
-    rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
-    for table in tables:
-        rises |= table > table[reference]
-        falls |= table < table[reference]
+    rises, falls = _moves(values, metrics, reference)
     return [
         Tally(
             better=int((up & ~down).sum()),
@@ -217,3 +222,31 @@ def tally_values(
         )
         for up, down in zip(rises, falls, strict=True)
     ]
+
+
+MIXED = 2
+
+
+def outcomes(
+    values: Mapping[str, FloatArray], metrics: Sequence[Metric], reference: int
+) -> NDArray[np.int8]:
+    """Return how each question fares against one trial: 1 better, -1 worse, 0 equal, ``MIXED``.
+
+    Parameters are those of ``tally_values``, which counts them; shape (n_trials, n_queries).
+    """
+    rises, falls = _moves(values, metrics, reference)
+    return np.where(rises & falls, MIXED, rises.astype(np.int8) - falls).astype(np.int8)
+
+
+def _moves(
+    values: Mapping[str, FloatArray], metrics: Sequence[Metric], reference: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return where some metric rises and where some falls, each of shape (n_trials, n_queries)."""
+    shape = next(iter(values.values())).shape
+    rises, falls = np.zeros(shape, bool), np.zeros(shape, bool)
+    for metric in metrics:
+        if metric.larger_is_better:
+            table = values[str(metric)]
+            rises |= table > table[reference]
+            falls |= table < table[reference]
+    return rises, falls

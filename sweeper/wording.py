@@ -53,13 +53,47 @@ def is_supported(answer: Pick) -> bool:
 
 
 def premises(found: Results, answer: Pick) -> list[str]:
-    """Say which bounds were taken for granted, and which of them today's setting breaks."""
+    """Say why nothing is changed if so, which bounds hold, and which of them today's breaks."""
     lines = []
-    if not found.constraints and answer.constraints == found.default_constraints:
+    if answer.keep:
+        lines.append(_why_keep(found, answer))
+    bounds = "; ".join(item.text for item in answer.constraints)
+    if answer.constraints == found.constraints:
+        lines.append(f"Constraints: {bounds}.")
+    elif not found.constraints and answer.constraints == found.default_constraints:
         lines.append(
             "No constraint is given, so no slice's recall@10 or MRR may fall below today's."
         )
+    else:
+        own = ", in place of the sweep's own" if found.constraints else ""
+        lines.append(f"Constraints{own}: {bounds}." if bounds else f"No constraints{own}.")
     return lines + [f"What runs today does not meet {text}." for text in answer.broken]
+
+
+def _why_keep(found: Results, answer: Pick) -> str:
+    first = answer.objectives[0]
+    if answer.best.trial != answer.chosen.trial:
+        if answer.policy == "dominant":
+            return (
+                "No setting that meets the constraints answers some question better and none worse."
+            )
+        return "Nothing that meets the constraints gains more than luck could."
+    said = f"No other setting that meets the constraints is better in {first.address}."
+    wide = found.wide([first.address, *(item.address for item in answer.constraints)])
+    gains = [first.gain(value) for value in wide[first.address].tolist()]
+    best = max(range(len(gains)), key=lambda n: (gains[n] == gains[n], gains[n], -n))
+    today = answer.chosen.trial
+    if not gains[best] > gains[today]:
+        return f"No other setting is better in {first.address}."
+    broken = [
+        item.text
+        for item in answer.constraints
+        if not item.holds(
+            float(wide[item.address].iloc[best]), float(wide[item.address].iloc[today])
+        )
+    ]
+    reached = f"{float(wide[first.address].iloc[best]):.4f}"
+    return f"{said} {found.named(best)} reaches {reached} and breaks {', '.join(broken)}."
 
 
 def shown_answers(answer: Pick) -> list[tuple[str, Answer]]:
@@ -84,6 +118,8 @@ def origin(found: Results, item: Answer) -> str:
 
 def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
     """Say what speaks for one setting and against it: tests, intervals, ties, plateaus, ageing."""
+    if answer.keep and item.trial == answer.chosen.trial:
+        return _standing_sentences(answer, item)  # nothing differs from today
     first, score = answer.objectives[0].address, item.score
     lines = [
         f"{score.better} questions better, {score.worse} worse, {score.equal} equal"
@@ -98,6 +134,13 @@ def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
     if item.interval is not None:
         low, high, method = item.interval.low, item.interval.high, item.interval.method
         lines.append(f"gain in {first}: 95% from {low:+.4f} to {high:+.4f} ({method}).")
+    return lines + _standing_sentences(answer, item)
+
+
+def _standing_sentences(answer: Pick, item: Answer) -> list[str]:
+    """Say how a setting stands by itself: ties, plateaus, ageing."""
+    first = answer.objectives[0].address
+    lines = []
     if item.ties is None:
         lines.append(
             "the engine shows no candidates: nothing is known of ties, plateaus and ageing content."
@@ -122,13 +165,13 @@ def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
             flip = item.flips[name]
             who = flip.item_id or "an expected row"
             behind = f" behind {flip.other_id}" if flip.other_id else ""
-            text += f"; at {flip.at:.6g} {who} falls{behind} ({flip.query_id})"
+            text += f"; first harm at {flip.at:.6g}: {who} falls{behind} ({flip.query_id})"
         lines.append(text + ".")
     known, horizon = item.known_days, answer.horizon_days
     if known is None:
         return lines
     if item.fails_after_days is None and known >= horizon:
-        lines.append(f"as content ages unchanged, it holds for {horizon:g} days.")
+        lines.append(f"as content ages unchanged, it holds for the {horizon:g} days asked for.")
     elif item.fails_after_days is None:
         lines.append(
             f"as content ages unchanged, it holds for {known:.1f} days (known to there)"
@@ -147,23 +190,36 @@ def evidence_sentences(answer: Pick, item: Answer) -> list[str]:
     return lines
 
 
-def change_sentences(comparison: Comparison | None) -> list[str]:
-    """Say which figures a setting raises and lowers, beyond luck and otherwise."""
+def change_sentences(answer: Pick, item: Answer, comparison: Comparison | None) -> list[str]:
+    """Say which figures a setting raises and lowers, beyond luck and otherwise.
+
+    Parameters
+    ----------
+    answer, item
+        A recommendation, and one of its answers.
+    comparison
+        The answer's trial against today's setting; ``None`` if it is today's.
+    """
     if comparison is None:
         return []
+    first = answer.objectives[0].address
+    before, after = item.figures[first]
+    supported = answer.supported is not None and answer.supported.trial == item.trial
+    verdict = "more than luck over all settings tried" if supported else "it may be luck"
+    lines = [f"{figure_label(first)} goes from {before:.4f} to {after:.4f}: {verdict}."]
     kinds: dict[str, Callable[[Difference], bool]] = {
-        "Better beyond luck": lambda item: item.finding == "better",
+        "Also better beyond luck": lambda item: item.finding == "better",
         "Worse beyond luck": lambda item: item.finding == "worse",
         "Higher, but it may be luck": lambda item: _may_be_luck(item) and item.difference > 0,
         "Lower, but it may be luck": lambda item: _may_be_luck(item) and item.difference < 0,
     }
-    lines = []
+    others = [one for one in comparison.differences if f"{one.slice}.{one.metric}" != first]
     for words, belongs in kinds.items():
         found = [
-            f"{figure_label(f'{item.slice}.{item.metric}')} ({item.baseline:.4f} to "
-            f"{item.challenger:.4f})"
-            for item in comparison.differences
-            if belongs(item)
+            f"{figure_label(f'{one.slice}.{one.metric}')} ({one.baseline:.4f} to "
+            f"{one.challenger:.4f})"
+            for one in others
+            if belongs(one)
         ]
         if found:
             lines.append(f"{words}: {', '.join(found)}.")

@@ -37,11 +37,35 @@ def test_a_supported_setting_is_recommended_in_words(results: Path) -> None:
         "gain in freshness.mrr: 95% from",
         "other orders of tied rows give freshness.mrr",
         "recency_half_life_days: same figures from",
-        "as content ages unchanged, it holds for 90 days.",
+        "as content ages unchanged, it holds for the 90 days asked for.",
         "On questions that did not choose it",
         "Optimism",
+        "Constraints: entity.recall@10 >= current; overall.mrr >= current - 0.01.",
+        "freshness MRR goes from 0.6907 to 0.8944: more than luck over all settings tried.",
+        "Worse beyond luck: entity MRR (0.8133 to 0.6221).",
     ):
         assert said in done.stdout
+
+
+def test_constraints_that_replace_the_configs_are_said_to(results: Path) -> None:
+    done = pick(results, "recency", "--subject-to", "overall.recall@5 >= 0.5")
+    said = "Constraints, in place of the sweep's own: overall.recall@5 >= 0.5."
+    assert said in done.stdout.splitlines()
+
+
+def test_why_nothing_is_changed_is_said(results: Path) -> None:
+    # No setting that may be chosen is better: the one that would be is named with what it breaks.
+    lines = pick(results, "recency", "--subject-to", "freshness.mrr <= current").stdout.splitlines()
+    assert (
+        "No other setting that meets the constraints is better in freshness.mrr. "
+        "#24 reaches 0.9556 and breaks freshness.mrr <= current."
+    ) in lines
+    assert not [line for line in lines if "unresolvable" in line or "gain in" in line]
+    # The best that may be chosen gains no more than luck could.
+    done = pick(results, "recency", "--subject-to", "entity.mrr >= current")
+    lines = done.stdout.splitlines()
+    assert "Nothing that meets the constraints gains more than luck could." in lines
+    assert "  freshness MRR goes from 0.6907 to 0.7526: it may be luck." in lines
 
 
 def test_settings_moved_to_the_middle_name_the_trial_with_its_own_value(results: Path) -> None:

@@ -99,7 +99,9 @@ def _keep(found: Results, answer: Pick) -> None:
 
 
 def _print(found: Results, answer: Pick, markdown: bool) -> None:
+    from sweeper.comparison import Side, compare_trials
     from sweeper.wording import (
+        change_sentences,
         evidence_sentences,
         headline,
         origin,
@@ -108,7 +110,7 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
         validation_sentences,
     )
 
-    chosen = answer.chosen
+    chosen, current = answer.chosen, found.trial("current")
     console.emit(headline(answer))
     console.emit(f"  {chosen.settings.text}")
     console.emit(f"  {origin(found, chosen)}")
@@ -132,6 +134,10 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
         console.emit()
         console.emit(f"{name[0].upper()}{name[1:]}: {item.settings.text}")
         console.emit(f"  {origin(found, item)}")
+        if item.trial != current:
+            comparison = compare_trials(Side(found, current), Side(found, item.trial))
+            for line in change_sentences(answer, item, comparison):
+                console.emit(f"  {line}")
         for line in evidence_sentences(answer, item):
             console.emit(f"  {line}")
     console.emit()

@@ -13,6 +13,7 @@ import yaml
 
 from sweeper.compare import Difference
 from sweeper.page.findings import Findings
+from sweeper.picked import Answer
 from sweeper.report import result_tables
 from sweeper.result_tables import Table, figure_label, front_table, metric_label, top_table
 from sweeper.tables import Column, html_table, html_text, plain, signed
@@ -104,7 +105,7 @@ def _recommendation(findings: Findings) -> str:
         f"<p><code>{html_text(chosen.settings.text)}</code></p>",
         f'<p class="quiet">{html_text(origin(results, chosen))}</p>',
         *(f"<p>{html_text(line)}</p>" for line in premises(results, answer)),
-        *(f"<p>{html_text(line)}</p>" for line in change_sentences(findings.comparison)),
+        *([] if answer.keep else _changes(findings, chosen)),
         "</div>",
     ]
     shown = [
@@ -129,11 +130,18 @@ def _recommendation(findings: Findings) -> str:
             title += f" ({origin(results, item)})"
         parts += [
             f"<h3>{html_text(title)}</h3>",
+            *(_changes(findings, item) if item is findings.subject and answer.keep else []),
             f"<ul>{list_items(evidence_sentences(answer, item))}</ul>",
         ]
     checked = " ".join(line.strip() for line in validation_sentences(answer))
     parts.append(f"<h3>On questions that did not choose it</h3><p>{html_text(checked)}</p>")
     return _section("recommendation", "Recommendation", *verdict, figures, *parts)
+
+
+def _changes(findings: Findings, item: Answer) -> list[str]:
+    assert findings.pick is not None
+    said = change_sentences(findings.pick, item, findings.comparison)
+    return [f"<p>{html_text(line)}</p>" for line in said]
 
 
 def _slices(findings: Findings) -> str:
