@@ -72,7 +72,8 @@ def premises(found: Results, answer: Pick) -> list[str]:
 
 def _why_keep(found: Results, answer: Pick) -> str:
     first = answer.objectives[0]
-    if answer.best.trial != answer.chosen.trial:
+    before, after = (first.gain(value) for value in answer.best.figures[first.address])
+    if after > before:
         if answer.policy == "dominant":
             return (
                 "No setting that meets the constraints answers some question better and none worse."
