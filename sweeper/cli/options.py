@@ -59,7 +59,10 @@ Maximize = Annotated[
 
 SubjectTo = Annotated[
     list[str] | None,
-    typer.Option(help="Bound such as 'entity.recall@10 >= current'.", metavar="CONSTRAINT"),
+    typer.Option(
+        help="Bound such as 'entity.recall@10 >= current', in place of the sweep's; repeatable.",
+        metavar="CONSTRAINT",
+    ),
 ]
 
 PickPolicy = Annotated[
