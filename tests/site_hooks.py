@@ -3,7 +3,8 @@
 The pages are read in two places. In the repository a link such as ``../configs/recency.yaml`` leads
 to a file; a site has no repository around it. So the site holds a copy of each such file under
 ``repository/``. CONTRIBUTING and CHANGELOG are pages of the site, a link to the README leads to its
-first page, and what cannot be shown (a folder, a page of another place) becomes plain text.
+first page, and what cannot be shown (a folder, a page of another place) becomes plain text. A link
+whose text is the name of a page's file shows the page's title: the site shows no file names.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return text
         if place == "index.md":
             anchor = ""
+        if text.endswith(".md") and posixpath.basename(text) == posixpath.basename(to):
+            text = _title(_target(source, to))
         return f"[{text}]({posixpath.relpath(place, here or '.')}{anchor})"
 
     return with_links(markdown, change)
@@ -85,6 +88,12 @@ def _source(uri: str) -> str:
     """Return the file of the repository that a page of the site is made of."""
     outside = {place: path for path, place in _PAGES.items()}
     return outside.get(uri, f"docs/{uri}")
+
+
+def _title(path: str) -> str:
+    found = re.search(r"^# (.+)$", (PROJECT / path).read_text("utf-8"), re.MULTILINE)
+    assert found is not None, f"{path} has no title"
+    return found[1]
 
 
 def _target(source: str, to: str) -> str:
