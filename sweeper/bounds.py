@@ -14,10 +14,10 @@ from sweeper.judging import Box, JudgingPool, judging_pool
 from sweeper.metrics import Hit, Metric, Recall, ReciprocalRank
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
-from sweeper.result_tables import Table, figure_label
+from sweeper.result_tables import Table
 from sweeper.results import Results
 from sweeper.settings import Settings
-from sweeper.tables import Column
+from sweeper.tables import Column, figure_label
 from sweeper.ties import tie_bounds
 
 __all__ = ["expiry_table", "judging_of", "judging_table", "labels_table", "ties_table"]

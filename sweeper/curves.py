@@ -14,10 +14,10 @@ from sweeper.exact import Curve, exact_curve
 from sweeper.knobs import KNOBS, Knob, Value, knob, knob_name
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
-from sweeper.result_tables import Table, figure_label
+from sweeper.result_tables import Table
 from sweeper.settings import Settings
 from sweeper.stats import bootstrap_curve
-from sweeper.tables import Column
+from sweeper.tables import Column, figure_label
 
 if TYPE_CHECKING:
     from sweeper.results import Results
@@ -27,7 +27,6 @@ __all__ = [
     "cells_frame",
     "curve_of",
     "margin_sentences",
-    "others_text",
     "plateau_table",
     "steps_table",
 ]
@@ -162,7 +161,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
         start = cell
     name = curve.knob.label or curve.knob.name
     return Table(
-        f"Every step along {name}, with {others_text(curve)}",
+        f"Every step along {name}, with {_others(curve)}",
         (
             Column(curve.knob.name),
             Column("low", "right"),
@@ -228,8 +227,7 @@ def _apart(curve: Curve) -> Value:
     return curve.points[0][0]
 
 
-def others_text(curve: Curve) -> str:
-    """Say what the other knobs are along a curve."""
+def _others(curve: Curve) -> str:
     names = ("rrf_k", "min_similarity", "recency_half_life_days")
     return ", ".join(
         f"{name} = {KNOBS[name].format(curve.settings.get(name))}"

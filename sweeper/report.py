@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from sweeper.arms import arms_table, moves_of, moves_tables, verdict_table
 from sweeper.files import write_atomically
 from sweeper.knobs import knob
-from sweeper.result_tables import Table, figure_label, front_table, line_table
+from sweeper.result_tables import Table, front_table, line_table
 from sweeper.results import Results
+from sweeper.tables import figure_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for an annotation alone)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sweeper.compare import Tally, tally_values
 from sweeper.golden import OVERALL
 from sweeper.knobs import PRIOR_KNOBS, UNSET, knob
-from sweeper.tables import Column, markdown_table, signed
+from sweeper.tables import Column, figure_label, markdown_table, metric_label, signed
 
 if TYPE_CHECKING:
     from sweeper.results import Results
@@ -324,23 +324,6 @@ def _table_addresses(results: Results) -> list[str]:
     if f"{OVERALL}.mrr" in results.wide().columns:
         wanted.append(f"{OVERALL}.mrr")
     return list(dict.fromkeys(wanted))
-
-
-def figure_label(address: str) -> str:
-    """Return a figure's address as people say it.
-
-    Examples
-    --------
-    >>> figure_label("freshness.mrr"), figure_label("entity.recall@10")
-    ('freshness MRR', 'entity recall@10')
-    """
-    group, _, metric = address.rpartition(".")
-    return f"{group} {metric_label(metric)}"
-
-
-def metric_label(metric: str) -> str:
-    """Return a metric's name as people say it."""
-    return metric.upper() if metric in {"mrr", "ap"} else metric
 
 
 _HEADINGS = {"recency_half_life_days": "half-life", "min_similarity": "floor"}

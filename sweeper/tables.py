@@ -20,9 +20,11 @@ __all__ = [
     "Column",
     "csv_table",
     "decimals",
+    "figure_label",
     "html_table",
     "html_text",
     "markdown_table",
+    "metric_label",
     "plain",
     "signed",
 ]
@@ -53,6 +55,33 @@ def plain(text: object, *, keep: str = "") -> str:
         return found if found in keep else ascii(found)[1:-1]
 
     return UNSAFE.sub(escape, str(text))
+
+
+def figure_label(address: str) -> str:
+    """Return the address of a figure, or a metric's name alone, as people write it.
+
+    Examples
+    --------
+    >>> figure_label("entity.recall@10"), figure_label("freshness.mrr"), figure_label("ndcg@5")
+    ('entity recall@10', 'freshness MRR', 'nDCG@5')
+    """
+    group, dot, metric = address.rpartition(".")
+    return f"{group}{' ' if dot else ''}{metric_label(metric)}"
+
+
+_SPELLINGS = {"mrr": "MRR", "ndcg": "nDCG", "ap": "AP"}
+
+
+def metric_label(metric: str) -> str:
+    """Return a metric's name as people write it.
+
+    Examples
+    --------
+    >>> metric_label("ndcg@5"), metric_label("citation_precision")
+    ('nDCG@5', 'citation precision')
+    """
+    name, at, cutoff = metric.partition("@")
+    return f"{_SPELLINGS.get(name, name.replace('_', ' '))}{at}{cutoff}"
 
 
 @dataclass(frozen=True, slots=True)

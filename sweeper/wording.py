@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sweeper.knobs import knob
-from sweeper.result_tables import Table, figure_label
-from sweeper.tables import Column, decimals
+from sweeper.result_tables import Table
+from sweeper.tables import Column, decimals, figure_label
 
 if TYPE_CHECKING:
     from sweeper.compare import Difference

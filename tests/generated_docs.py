@@ -36,10 +36,9 @@ from sweeper.formats.corpus_rows import CORPUS_FIELDS
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
 from sweeper.knobs import KNOBS, Knob, knob
 from sweeper.metrics import METRICS
-from sweeper.result_tables import figure_label
 from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
-from sweeper.tables import decimals
+from sweeper.tables import decimals, figure_label
 from tests.format_tables import spellings, triple_format, usage_format
 from tests.markdown import filled, table
 from tests.reference_pages import api_page, error_page, exit_code_table, version_page

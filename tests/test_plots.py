@@ -25,7 +25,6 @@ from matplotlib.text import Text
 from sweeper.knobs import KNOBS, knob
 from sweeper.plots import (
     PALETTE,
-    figure_label,
     plot_heatmap,
     plot_knob_curve,
     plot_tradeoff,
@@ -423,19 +422,6 @@ def test_pyplot_is_never_imported() -> None:
         [sys.executable, "-c", code], cwd=root, capture_output=True, check=True, text=True
     )
     assert done.stdout == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("address", "label"),
-    [
-        ("exact_token.ndcg@10", "exact_token nDCG@10"),
-        ("overall.citation_precision", "overall citation precision"),
-        ("mrr", "MRR"),
-        ("a.b.recall@5", "a.b recall@5"),
-    ],
-)
-def test_figures_are_named_as_people_write_them(address: str, label: str) -> None:
-    assert figure_label(address) == label
 
 
 def test_a_channel_weight_has_an_axis_of_its_own() -> None:

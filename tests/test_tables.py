@@ -1,4 +1,4 @@
-"""Tables as HTML: escaped, with a head that is read aloud, and nothing but structure."""
+"""Tables as HTML: escaped, with a head that is read aloud, and nothing but structure; labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sweeper.tables import Column, html_table, html_text
+from sweeper.tables import Column, figure_label, html_table, html_text
 
 COLUMNS = (Column("question", whole=True), Column("a & b"), Column("figure", "right"))
 
@@ -72,3 +72,18 @@ def test_a_row_of_another_length_is_refused() -> None:
 
 def test_what_could_steer_or_hide_text_is_written_out() -> None:
     assert html_text("a\x1b[31m\u202eb\n<") == "a\\x1b[31m\\u202eb\\n&lt;"
+
+
+@pytest.mark.parametrize(
+    ("address", "label"),
+    [
+        ("exact_token.ndcg@10", "exact_token nDCG@10"),
+        ("overall.citation_precision", "overall citation precision"),
+        ("mrr", "MRR"),
+        ("overall.ap", "overall AP"),
+        ("overall.class_accuracy", "overall class accuracy"),
+        ("a.b.recall@5", "a.b recall@5"),
+    ],
+)
+def test_figures_are_named_as_people_write_them(address: str, label: str) -> None:
+    assert figure_label(address) == label

@@ -9,12 +9,11 @@ from sweeper.plots.curve import plot_knob_curve
 from sweeper.plots.heatmap import plot_heatmap
 from sweeper.plots.saving import save
 from sweeper.plots.staircase import plot_staircase
-from sweeper.plots.style import PALETTE, figure_label
+from sweeper.plots.style import PALETTE
 from sweeper.plots.tradeoff import plot_tradeoff
 
 __all__ = [
     "PALETTE",
-    "figure_label",
     "plot_heatmap",
     "plot_knob_curve",
     "plot_staircase",

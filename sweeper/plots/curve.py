@@ -14,7 +14,6 @@ from sweeper.plots.style import (
     INK,
     SMALL,
     as_value,
-    figure_label,
     figure_scale,
     is_off,
     knob_label,
@@ -22,8 +21,10 @@ from sweeper.plots.style import (
     light_grid,
     new_axes,
     not_mathematics,
+    one_line,
     say_empty,
 )
+from sweeper.tables import figure_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ def plot_knob_curve(
     axis = _KnobAxis(knob, [value for _, value, _ in known] + [current])
     missing = len(rows) - len(known)
     ax.set_xlabel(knob_label(knob) + left_out(missing, "point"), parse_math=False)
-    ax.set_ylabel(figure_label(metric), parse_math=False)
+    ax.set_ylabel(one_line(figure_label(metric)), parse_math=False)
     light_grid(ax)
     if not known:
         say_empty(ax)

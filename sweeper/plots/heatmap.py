@@ -12,13 +12,14 @@ from sweeper.plots.style import (
     QUIET_INK,
     SMALL,
     as_value,
-    figure_label,
     figure_of,
     knob_label,
     left_out,
     new_axes,
+    one_line,
     say_empty,
 )
+from sweeper.tables import figure_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ def plot_heatmap(
     mesh = _draw_cells(ax, grid, known)
     _name_cells(ax, [columns.format(v) for v in across], [rows.format(v) for v in down])
     bar = figure_of(ax).colorbar(mesh, ax=ax, pad=0.02)
-    bar.set_label(figure_label(metric), parse_math=False)
+    bar.set_label(one_line(figure_label(metric)), parse_math=False)
     bar.ax.ticklabel_format(useOffset=False)
     if len(across) <= _WRITTEN and len(down) <= _WRITTEN:
         _write_cells(ax, grid, mesh, known)

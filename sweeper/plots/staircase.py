@@ -12,14 +12,15 @@ from sweeper.plots.style import (
     CURRENT,
     INK,
     SMALL,
-    figure_label,
     figure_scale,
     knob_label,
     light_grid,
     new_axes,
     not_mathematics,
+    one_line,
     say_empty,
 )
+from sweeper.tables import figure_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def plot_staircase(
     """
     ax = new_axes(ax)
     ax.set_xlabel(knob_label(knob), parse_math=False)
-    ax.set_ylabel(figure_label(metric), parse_math=False)
+    ax.set_ylabel(one_line(figure_label(metric)), parse_math=False)
     light_grid(ax)
     drawn = cells[cells["figure"].notna()]
     axis = drawn[drawn["low"].notna() & drawn["exact"]]

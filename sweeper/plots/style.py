@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = [
     "PALETTE",
     "as_value",
-    "figure_label",
     "figure_of",
     "figure_scale",
     "fold",
@@ -49,20 +48,6 @@ INK = "#262626"
 QUIET_INK = "#6b6b6b"
 CURRENT = PALETTE[1]
 SMALL = 8.5  # points, of text that is not an axis label
-
-
-def figure_label(address: str) -> str:
-    """Return a figure's or metric's name as people write it.
-
-    Examples
-    --------
-    >>> figure_label("entity.recall@10"), figure_label("freshness.mrr"), figure_label("ndcg@5")
-    ('entity recall@10', 'freshness MRR', 'nDCG@5')
-    """
-    group, dot, metric = address.rpartition(".")
-    name, at, cutoff = metric.partition("@")
-    spelled = {"mrr": "MRR", "ndcg": "nDCG", "ap": "AP"}.get(name, name.replace("_", " "))
-    return one_line(f"{group}{' ' if dot else ''}{spelled}{at}{cutoff}")
 
 
 def knob_label(knob: Knob) -> str:

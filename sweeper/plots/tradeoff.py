@@ -15,7 +15,6 @@ from sweeper.plots.style import (
     PALETTE,
     QUIET_INK,
     SMALL,
-    figure_label,
     figure_scale,
     fold,
     lay_out,
@@ -26,6 +25,7 @@ from sweeper.plots.style import (
     say_empty,
     set_figure_limits,
 )
+from sweeper.tables import figure_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,8 +87,8 @@ def plot_tradeoff(
     _draw_front(ax, front, x_better)
     _draw_current(ax, [place for place in places if place.is_current])
     missing = len(points) - len(shown)
-    ax.set_xlabel(figure_label(x) + left_out(missing, "trial"), parse_math=False)
-    ax.set_ylabel(figure_label(y), parse_math=False)
+    ax.set_xlabel(one_line(figure_label(x)) + left_out(missing, "trial"), parse_math=False)
+    ax.set_ylabel(one_line(figure_label(y)), parse_math=False)
     light_grid(ax)
     if not places:
         say_empty(ax)
