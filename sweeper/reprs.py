@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeper.tables import Column, html_table, html_text, signed
+from sweeper.tables import Column, html_table, html_text
 from sweeper.wording import (
+    comparison_table,
     evidence_sentences,
     explanation_sentences,
     explanation_table,
     headline,
+    pick_table,
     shown_answers,
     validation_sentences,
 )
@@ -25,7 +27,6 @@ from sweeper.wording import (
 if TYPE_CHECKING:
     from sweeper.comparison import Comparison
     from sweeper.explain import Explanation
-    from sweeper.intervals import Interval95
     from sweeper.picked import Pick
     from sweeper.results import Results
     from sweeper.staircase import Curve
@@ -108,18 +109,7 @@ def summary_html(summary: Summary) -> str:
 
 def pick_html(answer: Pick) -> str:
     """Return the recommendation, its figures beside today's, and how sure it is."""
-    shown = shown_answers(answer)
-    figures = html_table(
-        (
-            Column("figure"),
-            Column("current", "right"),
-            *(Column(f"{name} #{item.trial}", "right") for name, item in shown),
-        ),
-        [
-            (address, before, *(item.figures[address][1] for _, item in shown))
-            for address, (before, _) in answer.best.figures.items()
-        ],
-    )
+    table = pick_table(None, answer)
     chosen = answer.chosen
     parts = [
         _title(headline(answer)),
@@ -130,9 +120,9 @@ def pick_html(answer: Pick) -> str:
                 *(f"What runs today does not meet {text}." for text in answer.broken),
             ]
         ),
-        figures,
+        html_table(table.columns, table.rows),
     ]
-    for name, item in shown:
+    for name, item in shown_answers(answer):
         parts += [
             _title(f"{name} #{item.trial}"),
             _code(item.settings.text),
@@ -147,32 +137,7 @@ def comparison_html(found: Comparison) -> str:
     if found.missing:
         named = ", ".join(found.missing[:5])
         notes.append(f"{len(found.missing)} questions are on one side only: {named}.")
-    differences = html_table(
-        (
-            Column("slice"),
-            Column("metric"),
-            Column("before", "right"),
-            Column("after", "right"),
-            Column("change", "right", signed),
-            Column("95%", "right"),
-            Column("p", "right"),
-            Column("finding"),
-        ),
-        [
-            (
-                item.slice,
-                item.metric,
-                item.baseline,
-                item.challenger,
-                item.difference,
-                _range(None if item.finding == "same" else item.interval),
-                item.p_value,
-                item.finding,
-            )
-            for item in found.differences
-        ],
-        caption=f"{found.baseline} against {found.challenger}",
-    )
+    table = comparison_table(found)
     moved = html_table(
         (
             Column("question"),
@@ -197,7 +162,7 @@ def comparison_html(found: Comparison) -> str:
     )
     return _framed(
         _list(notes),
-        differences,
+        html_table(table.columns, table.rows, caption=table.title),
         _note("p is corrected for the number of tests; 95% is not."),
         moved if found.moved else _note("No question moved."),
         _more(len(found.moved) - _SHOWN, "questions", ".moved"),
@@ -289,10 +254,6 @@ def verification_html(found: Verification) -> str:
     if found.unproved:
         causes.append(f"Not tested: {', '.join(found.unproved)}.")
     return _framed(_title(said), checks, _list([*causes, *found.notes]))
-
-
-def _range(interval: Interval95 | None) -> str | None:
-    return None if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
 
 
 def _questions(results: Results) -> str:

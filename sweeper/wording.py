@@ -1,4 +1,4 @@
-"""What ``pick`` and ``explain`` found, as people read it.
+"""What ``pick``, ``compare`` and ``explain`` found, as people read it.
 
 The terminal, notebooks and the report say the same.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeper.knobs import knob
 from sweeper.result_tables import Table
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "change_sentences",
+    "comparison_table",
     "evidence_sentences",
     "explanation_sentences",
     "explanation_table",
     "headline",
     "is_supported",
     "origin",
+    "pick_table",
     "premises",
     "shown_answers",
     "validation_sentences",
@@ -105,6 +107,31 @@ def shown_answers(answer: Pick) -> list[tuple[str, Answer]]:
     if answer.chosen.trial not in {item.trial for _, item in shown} and not answer.keep:
         shown.append((answer.policy, answer.chosen))
     return shown
+
+
+def pick_table(found: Results | None, answer: Pick) -> Table:
+    """Return the figures that decide, today's beside those of the answers worth showing.
+
+    Parameters
+    ----------
+    found
+        The sweep, which knows the names of its arms; without it a trial has its number alone.
+    answer
+        A recommendation.
+    """
+    shown = shown_answers(answer)
+    names = [
+        f"{name} {f'#{item.trial}' if found is None else found.named(item.trial)}"
+        for name, item in shown
+    ]
+    return Table(
+        "What decides",
+        (Column("figure"), Column("current", "right"), *(Column(n, "right") for n in names)),
+        tuple(
+            (address, before, *(item.figures[address][1] for _, item in shown))
+            for address, (before, _) in answer.best.figures.items()
+        ),
+    )
 
 
 def origin(found: Results, item: Answer) -> str:
@@ -252,6 +279,59 @@ def validation_sentences(answer: Pick) -> list[str]:
             "twenty-odd questions, and in most over ten (docs/methods.md)."
         )
     return lines
+
+
+def comparison_table(comparison: Comparison, group: str | None = None) -> Table:
+    """Return every slice and metric of two sides; where no question differs there is no interval.
+
+    Parameters
+    ----------
+    comparison
+        Two trials, or a trial and a baseline.
+    group
+        One slice; all unless given.
+    """
+    return Table(
+        f"{comparison.baseline} against {comparison.challenger}",
+        (
+            Column("slice"),
+            Column("metric"),
+            Column("before", "right", decimals(3), key="baseline"),
+            Column("after", "right", decimals(3), key="challenger"),
+            Column("change", "right", _change),
+            Column("95%", "right", _range, key="interval"),
+            Column("p", "right", _p_value, key="p_value"),
+            Column("finding"),
+        ),
+        tuple(
+            (
+                item.slice,
+                item.metric,
+                item.baseline,
+                item.challenger,
+                item.difference,
+                None if item.finding == "same" else item.interval,
+                item.p_value,
+                item.finding,
+            )
+            for item in comparison.differences
+            if group in (None, item.slice)
+        ),
+    )
+
+
+def _change(value: float) -> str:
+    return "=" if value == 0 else f"{value:+.3f}"
+
+
+def _range(interval: Any) -> str:
+    return "-" if interval is None else f"{interval.low:+.2f} {interval.high:+.2f}"
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}"
 
 
 def explanation_sentences(answer: Explanation) -> list[str]:

@@ -138,6 +138,17 @@ def test_a_pick_shows_the_sentences_of_the_command(results: Results) -> None:
     assert f"{before:.4f}{after:.4f}" in text
 
 
+def test_a_comparison_shows_no_interval_where_no_question_differs(results: Results) -> None:
+    found = _comparison(results)
+    html = found._repr_html_()
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
+    rows = [row[4:] for row in cells if len(row) == 8]
+    assert len(rows) == len(found.differences)
+    for row, item in zip(rows, found.differences, strict=True):
+        assert (row[:2] == ["=", "-"]) == (item.finding == "same")
+    assert {item.finding for item in found.differences} > {"same"}
+
+
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     config = load_config(
         write_project(tmp_path), ["objectives={fresh.mrr: maximize, overall.mrr: minimize}"]

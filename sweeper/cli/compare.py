@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -69,36 +69,15 @@ def side(text: str, root: Path) -> Side:
 def _print(
     found: Comparison, title: str, group: str | None, top: int, markdown: bool, *, tested: bool
 ) -> None:
+    from sweeper.wording import comparison_table
+
     for text in found.changed:
         console.emit(f"Note: {text}.")
     if found.missing:
         named = ", ".join(found.missing[:5])
         console.emit(f"Note: {len(found.missing)} questions are on one side only: {named}.")
-    rows = [
-        (
-            item.slice,
-            item.metric,
-            item.baseline,
-            item.challenger,
-            item.difference,
-            _range(None if item.finding == "same" else item.interval),
-            item.p_value,
-            item.finding,
-        )
-        for item in found.differences
-        if group in (None, item.slice)
-    ]
-    columns = (
-        console.Column("slice"),
-        console.Column("metric"),
-        console.Column("before", "right", console.decimals(3), key="baseline"),
-        console.Column("after", "right", console.decimals(3), key="challenger"),
-        console.Column("change", "right", _signed),
-        console.Column("95%", "right", key="interval"),
-        console.Column("p", "right", _p_value, key="p_value"),
-        console.Column("finding"),
-    )
-    console.print_table(columns, rows, title=title, markdown=markdown)
+    table = comparison_table(found, group)
+    console.print_table(table.columns, table.rows, title=title, markdown=markdown)
     if tested:
         for line in _legend(found, group):
             console.emit(line)
@@ -150,20 +129,6 @@ def _legend(found: Comparison, group: str | None) -> list[str]:
             "questions."
         )
     return lines
-
-
-def _range(interval: Any) -> str:
-    return "-" if interval is None else f"{interval.low:+.2f} {interval.high:+.2f}"
-
-
-def _signed(value: float) -> str:
-    return "=" if value == 0 else f"{value:+.3f}"
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _position(value: int) -> str:

@@ -105,6 +105,7 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
         evidence_sentences,
         headline,
         origin,
+        pick_table,
         premises,
         shown_answers,
         validation_sentences,
@@ -116,21 +117,10 @@ def _print(found: Results, answer: Pick, markdown: bool) -> None:
     console.emit(f"  {origin(found, chosen)}")
     for line in premises(found, answer):
         console.emit(line)
-    shown = shown_answers(answer)
     console.emit()
-    console.print_table(
-        (
-            console.Column("figure"),
-            console.Column("current", "right"),
-            *(console.Column(f"{name} {found.named(item.trial)}", "right") for name, item in shown),
-        ),
-        [
-            (address, before, *(item.figures[address][1] for _, item in shown))
-            for address, (before, _) in answer.best.figures.items()
-        ],
-        markdown=markdown,
-    )
-    for name, item in shown:
+    table = pick_table(found, answer)
+    console.print_table(table.columns, table.rows, markdown=markdown)
+    for name, item in shown_answers(answer):
         console.emit()
         console.emit(f"{name[0].upper()}{name[1:]}: {item.settings.text}")
         console.emit(f"  {origin(found, item)}")
