@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from sweeper.errors import InputError, did_you_mean
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.knobs import KNOBS, Knob, Value, knob, knob_name
 from sweeper.margins import Flip, Interval, Margins
 from sweeper.replay import Replay
 from sweeper.result_tables import Table
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from sweeper.stats import bootstrap_curve
 from sweeper.tables import Column, figure_label
 

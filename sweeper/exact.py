@@ -35,7 +35,7 @@ from sweeper.replay import Replay
 from sweeper.settings import Settings
 from sweeper.staircase import ABSENT, Curve, Pieces, Staircase, Steps, join_steps, places_within
 
-__all__ = ["Curve", "exact_curve", "extreme_weight", "just_above_zero"]
+__all__ = ["exact_curve", "extreme_weight", "just_above_zero"]
 
 _ALL_ZERO = 1100.0
 """Half-lives of age after which every score is 0: 2**-1075 rounds to 0, fused scores are small."""

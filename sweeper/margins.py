@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.evaluate import evaluate
-from sweeper.exact import Curve
 from sweeper.knobs import Value
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
+from sweeper.staircase import Curve
 
 __all__ = ["Flip", "Interval", "Margins", "margins_of"]
 

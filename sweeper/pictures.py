@@ -15,8 +15,8 @@ from sweeper.plots import plot_heatmap, plot_knob_curve, plot_staircase, plot_tr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
-    from sweeper.exact import Curve
     from sweeper.results import Results
+    from sweeper.staircase import Curve
 
 __all__ = [
     "draw_heatmap",

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
     from sweeper.comparison import Comparison
-    from sweeper.exact import Curve
     from sweeper.explain import Explanation
     from sweeper.margins import Margins
     from sweeper.picked import Pick
+    from sweeper.staircase import Curve
 
 __all__ = ["Results", "load"]
 
@@ -115,6 +115,16 @@ class Results(StoredSweep):
         ----------
         name
             The knob; the printed table's unless given.
+
+        Returns
+        -------
+        DataFrame
+            Rows of ``trials``; without a knob that of the current setting alone.
+
+        Raises
+        ------
+        InputError
+            If there is no such knob.
         """
         name = name or self.manifest["table"]["knob"]
         if name is None:
@@ -122,9 +132,28 @@ class Results(StoredSweep):
         return self.trials.iloc[self.plane(name)].reset_index(drop=True)
 
     def plane(self, *free: str) -> list[int]:
-        """Return the trials that differ from the current setting in some knobs at most."""
+        """Return the trials that differ from the current setting in some knobs at most.
+
+        Parameters
+        ----------
+        *free
+            Knobs; with none, trials that are set as the current one.
+
+        Returns
+        -------
+        list of int
+            Numbers of the trials, ascending.
+
+        Raises
+        ------
+        InputError
+            If there is no such knob.
+        """
         for name in free:
-            knob(name)
+            try:
+                knob(name)
+            except KeyError as error:
+                raise InputError(str(error.args[0])) from error
         today = self.settings[self.trial("current")]
         held = [(name, today.given(name)) for name in self.varied_knobs if name not in free]
         return [
@@ -293,7 +322,20 @@ class Results(StoredSweep):
         return str(found)
 
     def plot_tradeoff(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
-        """Draw every trial by two figures, with the front and the current setting marked."""
+        """Draw every trial by two figures, with the front and the current setting marked.
+
+        Parameters
+        ----------
+        x, y
+            Figures such as ``entity.recall@10``.
+        ax
+            Where to draw; a fresh figure by default.
+
+        Raises
+        ------
+        InputError
+            If a figure is unknown.
+        """
         from sweeper.pictures import draw_tradeoff
 
         return draw_tradeoff(self, x, y, ax=ax)
@@ -301,7 +343,22 @@ class Results(StoredSweep):
     def plot_knob_curve(
         self, metric: str, *, name: str | None = None, ax: Axes | None = None
     ) -> Axes:
-        """Draw one metric per slice along one knob, the others as they are today."""
+        """Draw one metric per slice along one knob, the others as they are today.
+
+        Parameters
+        ----------
+        metric
+            Such as ``mrr``.
+        name
+            The knob; the printed table's unless given.
+        ax
+            Where to draw; a fresh figure by default.
+
+        Raises
+        ------
+        InputError
+            If there is no such knob, or the sweep did not record the metric.
+        """
         from sweeper.pictures import draw_knob_curve
 
         return draw_knob_curve(self, metric, name=name, ax=ax)
@@ -331,6 +388,11 @@ class Results(StoredSweep):
             Whether to draw the 95% band of each slice's mean.
         ax
             Where to draw; a fresh figure by default.
+
+        Raises
+        ------
+        InputError
+            As in ``curve``, or if the sweep did not record the metric.
         """
         from sweeper.pictures import draw_staircase
 
@@ -340,7 +402,22 @@ class Results(StoredSweep):
     def plot_heatmap(
         self, address: str, *, rows: str, columns: str, ax: Axes | None = None
     ) -> Axes:
-        """Draw one figure over two knobs, the others as they are today."""
+        """Draw one figure over two knobs, the others as they are today.
+
+        Parameters
+        ----------
+        address
+            The figure, such as ``overall.mrr``.
+        rows, columns
+            The knobs.
+        ax
+            Where to draw; a fresh figure by default.
+
+        Raises
+        ------
+        InputError
+            If the figure or a knob is unknown.
+        """
         from sweeper.pictures import draw_heatmap
 
         return draw_heatmap(self, address, rows=rows, columns=columns, ax=ax)

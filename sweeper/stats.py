@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.exact import Curve
 from sweeper.pools import FloatArray
+from sweeper.staircase import Curve
 
 __all__ = ["Band", "bootstrap_curve"]
 

@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.golden import GoldenSet
 from sweeper.metrics import parse_metrics
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from tests.builders import document, documents, found, memory, pool_of, query
 
 METRICS = parse_metrics(["mrr", "recall@1"])

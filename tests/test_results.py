@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -160,8 +161,19 @@ def test_the_line_differs_from_the_current_setting_in_one_knob(results: Results)
     assert line["on_line"].all()
     other = results.line("rrf_k")
     assert other["param_rrf_k"].tolist() == [1, 2, 3, 60]
-    with pytest.raises(KeyError, match="unknown knob"):
-        results.line("rrf")
+
+
+def test_an_unknown_knob_is_refused_with_the_closest(results: Results) -> None:
+    said = 'unknown knob "rrf". Did you mean "rrf_k"?'
+    for ask in (
+        lambda: results.line("rrf"),
+        lambda: results.plane("recency_half_life_days", "rrf"),
+        lambda: results.plot_knob_curve("mrr", name="rrf"),
+        lambda: results.plot_heatmap("fresh.mrr", rows="rrf", columns="rrf_k"),
+        lambda: results.plot_heatmap("fresh.mrr", rows="rrf_k", columns="rrf"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            ask()
 
 
 def test_questions_of_a_trial_that_was_not_kept_equal_those_of_one_that_was(

@@ -16,9 +16,9 @@ from sweeper import load
 from sweeper.config import load_config
 from sweeper.constraints import Objective, parse_constraint
 from sweeper.errors import InfeasibleError, InputError
-from sweeper.exact import Curve
 from sweeper.pick import pick
 from sweeper.results import Results
+from sweeper.staircase import Curve
 from sweeper.sweep import run_sweep
 from tests.projects import ROOT, invoke, write_project
 

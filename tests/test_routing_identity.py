@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeper.config import load_config
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.golden import GoldenSet, Route
 from sweeper.knobs import TRIPLES, Value
 from sweeper.metrics import parse_metrics
@@ -22,6 +22,7 @@ from sweeper.ranking import RankedRow, rank_captured, returned_keys
 from sweeper.replay import Replay
 from sweeper.results import Results
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from sweeper.sweep import run_sweep
 from tests.projects import CONFIG, frames, write_project, write_rows
 from tests.property.pools import CLASSES, grids_for, pools, random_pool, settings_for

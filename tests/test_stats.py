@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.metrics import parse_metrics
 from sweeper.replay import Replay
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from sweeper.stats import bootstrap_curve
 from tests.property.pools import random_pool
 

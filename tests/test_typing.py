@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -48,6 +49,10 @@ def test_a_program_outside_is_checked_and_a_wrong_use_is_reported(tmp_path: Path
 
 
 def test_the_program_uses_every_public_name() -> None:
-    text = CONSUMER.read_text("utf-8")
-    unused = [name for name in sweeper.__all__ if not re.search(rf"\b{name}\b", text)]
-    assert unused == []
+    used = set()
+    for node in ast.walk(ast.parse(CONSUMER.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "sweeper":
+            used |= {alias.name for alias in node.names}
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "sweeper":
+            used.add(node.attr)
+    assert set(sweeper.__all__) - used == set()

@@ -10,11 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.metrics import parse_metrics
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from tests.benchmarks import peers
 
 __all__ = ["ExactRow", "exact_rows"]

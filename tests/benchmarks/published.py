@@ -30,7 +30,6 @@ from sweeper.arms import arms_of, moves_of
 from sweeper.classes import with_classes
 from sweeper.config import Config, load_config
 from sweeper.curves import curve_of
-from sweeper.exact import Curve
 from sweeper.formats import read_golden
 from sweeper.golden import OVERALL, GoldenSet
 from sweeper.knobs import TRIPLES, knob, knob_name
@@ -40,6 +39,7 @@ from sweeper.result_tables import tallies
 from sweeper.results import Results
 from sweeper.routing import CLASSES, classify
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from sweeper.sweep import run_sweep
 from tests.benchmarks.atlas_large import make_atlas, write_atlas
 

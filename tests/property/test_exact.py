@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sweeper.evaluate import evaluate
-from sweeper.exact import Curve, exact_curve
+from sweeper.exact import exact_curve
 from sweeper.golden import GoldenSet
 from sweeper.knobs import TRIPLES, Value
 from sweeper.metrics import parse_metrics
@@ -20,6 +20,7 @@ from sweeper.pools import FloatArray, Pool
 from sweeper.ranking import rank_captured
 from sweeper.replay import Replay
 from sweeper.settings import Settings
+from sweeper.staircase import Curve
 from tests.property.pools import CLASSES, pools, random_pool, settings_for
 
 METRICS = parse_metrics(["recall@2", "mrr", "ndcg@3", "citation_precision", "abstention"])
