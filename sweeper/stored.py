@@ -226,15 +226,20 @@ class StoredSweep:
         """
         number = self.trial(trial)
         trial_id = self.trials["trial_id"].iloc[number]
-        kept = self._table("per_query")
-        if (kept["trial_id"] == trial_id).any():
-            table: pd.DataFrame = kept[kept["trial_id"] == trial_id].reset_index(drop=True)
+        if trial_id in self._kept_queries:
+            table = self._kept_queries[trial_id].reset_index(drop=True)
         else:
             positions = self.positions([number])
             table = per_query_table(self.golden, positions, [trial_id], self.metrics)
         texts = pd.Series([query.text for query in self.golden.queries], dtype="str")
         table.insert(3, "query", texts)
         return table
+
+    @cached_property
+    def _kept_queries(self) -> dict[str, pd.DataFrame]:
+        """The questions of each trial that the sweep kept."""
+        kept = self._table("per_query").groupby("trial_id", sort=False)
+        return {str(trial_id): table for trial_id, table in kept}
 
     def scores(self, trials: Sequence[int] | None = None) -> Scores:
         """Return each question's value of every metric, for some trials or all."""

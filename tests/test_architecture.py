@@ -161,6 +161,7 @@ LAYERS: tuple[str, ...] = (
     "report",
     "bounds",
     "export",
+    "page.library",
     "page.charts",
     "page.knob_lines",
     "page.findings",

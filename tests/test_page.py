@@ -156,6 +156,15 @@ def test_every_label_and_link_leads_to_an_element(page: Page) -> None:
     assert named - set(ids) <= {"differences-chart"}
 
 
+def test_every_colour_that_a_chart_names_is_one_of_the_page(page: Page) -> None:
+    named = set(re.findall(r"@([a-z0-9-]+)", json.dumps(page.data["charts"])))
+    named |= {colour.removeprefix("@") for colour in page.data["series"]}
+    named |= set(re.findall(r'"@([a-z0-9-]+)"', page.scripts[-1][1]))
+    assert named >= {"ink", "paper", "current", "pick", "series-0"}
+    for name in named:
+        assert f"--{name}:" in page.styles[0]
+
+
 def test_the_licence_of_the_charts_is_in_the_file(page: Page) -> None:
     assert "University of Washington Interactive Data Lab" in page.text
     assert re.search(r"Vega \d+\.\d+\.\d+, Vega-Lite \d+\.\d+, Vega-Embed \d+", page.text)
@@ -211,7 +220,7 @@ def test_figures_are_those_of_the_trials(results: Results, page: Page) -> None:
     data, wide = page.data, results.wide()
     assert data["trials"]["number"] == list(range(len(results.trials)))
     for figure, column in zip(data["figures"], data["trials"]["figure"], strict=True):
-        assert column == [round(value, 6) for value in wide[figure["address"]].tolist()]
+        assert column == [round(value, 8) for value in wide[figure["address"]].tolist()]
     told = {figure["address"] for figure in data["figures"]}
     assert told == {name for name in wide.columns if wide[name].notna().any()}
     assert data["trials"]["meets"] == results.trials["feasible"].astype(int).tolist()
@@ -239,9 +248,20 @@ def test_first_positions_are_those_of_every_question(results: Results, page: Pag
     for number in others:
         places = list(data["questions"]["now"])
         moves = data["moves"][str(number)]
-        for query, place in zip(moves[::2], moves[1::2], strict=True):
+        fares = dict(zip(moves[::3], moves[2::3], strict=True))
+        for query, place in zip(moves[::3], moves[1::3], strict=True):
             places[query] = place
-        assert places == results.per_query(number)["first_position"].tolist()
+        own = results.per_query(number)
+        assert places == own["first_position"].tolist()
+        names = [str(metric) for metric in results.metrics]
+        rises = (own[names] > now[names]).any(axis=1)
+        falls = (own[names] < now[names]).any(axis=1)
+        for query in range(len(own)):
+            fare = 2 if rises[query] and falls[query] else int(rises[query]) - int(falls[query])
+            assert fares.get(query, 0) == fare
+        place = data["trials"]["number"].index(number)
+        assert list(fares.values()).count(1) == data["trials"]["better"][place]
+        assert list(fares.values()).count(-1) == data["trials"]["worse"][place]
 
 
 def at(line: dict[str, Any], curve: dict[str, Any], place: float) -> float:
@@ -272,7 +292,7 @@ def test_curves_are_right_at_every_setting_that_was_tried(results: Results, page
                 for line in lines:
                     told = at(line, curve, place)
                     truth = wide.loc[number, f"{line['slice']}.{metric}"]
-                    assert told == pytest.approx(truth, abs=1e-5)
+                    assert told == pytest.approx(truth, abs=1e-8)
                     checked += 1
     assert checked > 20
 
@@ -313,6 +333,12 @@ def test_the_recommendation_stands_in_words(results: Results, page: Page) -> Non
         assert f"{item.baseline:.4f}" in page.text
         assert f"{item.challenger:.4f}" in page.text
         assert item.finding in page.text
+        told = page.data["differences"][comparison.differences.index(item)]
+        if not item.n_differ:  # nothing to be unsure of
+            assert (told["low"], told["high"]) == (0.0, 0.0)
+        elif item.interval is not None:
+            assert told["low"] == pytest.approx(item.interval.low, abs=1e-8)
+            assert told["high"] == pytest.approx(item.interval.high, abs=1e-8)
 
 
 def test_where_it_came_from_is_told(results: Results, page: Page) -> None:
@@ -407,7 +433,7 @@ def test_a_large_sweep_is_thinned_and_keeps_what_somebody_may_look_for(
     assert {findings.current, data["pick"]} <= set(drawn)
     assert set(results.pareto()["number"]) <= set(drawn)
     assert set(map(int, data["moves"])) <= set(drawn)
-    assert sum(len(moves) // 2 for moves in data["moves"].values()) <= 6
+    assert sum(len(moves) // 3 for moves in data["moves"].values()) <= 6
     assert len(data["explained"]) <= 1
 
 
@@ -416,7 +442,7 @@ def test_questions_beyond_the_budget_are_left_out_and_counted(findings: Findings
     shown = len(data["questions"]["id"])
     assert 0 < shown < data["nQuestions"] == len(findings.results.golden)
     for moves in data["moves"].values():
-        assert all(query < shown for query in moves[::2])
+        assert all(query < shown for query in moves[::3])
     assert all(item["query"] < shown for item in data["explained"])
 
 

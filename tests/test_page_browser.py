@@ -9,13 +9,21 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from sweeper.compare import outcomes
 from sweeper.config import load_config
 from sweeper.page import write_html_report
+from sweeper.page.document import Budget, document
+from sweeper.page.findings import Findings
+from sweeper.page.library import library
+from sweeper.page.render import render
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from tests.projects import CONFIG, ENTRIES, QUESTIONS, write_project
@@ -135,6 +143,12 @@ def figure(results: Results, address: str, number: int) -> float:
     return found[number]
 
 
+def outcomes_of(results: Results, number: int) -> NDArray[np.int8]:
+    scores = results.scores([results.trial("current"), number])
+    found: NDArray[np.int8] = outcomes(scores.values, results.metrics, 0)[1]
+    return found
+
+
 def texts(page: Page, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_text_contents()]
 
@@ -189,12 +203,15 @@ def test_clicking_a_point_shows_its_slices_and_questions(opened: Open, results: 
     [row] = [t for t in texts(found.page, "#setting tr") if t.startswith("entity") and "." in t]
     now, today = (figure(results, "entity.mrr", n) for n in (24, results.trial("current")))
     assert f"{now:.4f} {now - today:+.4f}" in row
-    moved = results.per_query(24)["first_position"] != results.per_query()["first_position"]
-    assert f"of {moved.sum()} questions that move most" in panel.inner_text()
+    fares = outcomes_of(results, 24)
+    changed = int((fares != 0).sum())
+    assert f"Of {changed} questions that change, the 8 that move most" in panel.inner_text()
     assert found.page.locator("#number").input_value() == "24"
     assert "Setting #24" in found.page.locator("#questions-setting").inner_text()
-    panel.get_by_role("button", name=f"List all {moved.sum()} below").click()
-    assert texts(found.page, "#questions-count") == [f"{moved.sum()} of 234 questions."]
+    said = found.page.locator("#setting-said").text_content()
+    assert said == f"Setting #24: {(fares == 1).sum()} better, {(fares == -1).sum()} worse"
+    panel.get_by_role("button", name=f"List all {changed} below").click()
+    assert texts(found.page, "#questions-count") == [f"{changed} of 234 questions."]
 
 
 def test_the_keyboard_reaches_every_setting(opened: Open) -> None:
@@ -206,6 +223,11 @@ def test_the_keyboard_reaches_every_setting(opened: Open) -> None:
     number.fill("61")
     number.press("Enter")
     found.page.locator("#setting").get_by_text("Setting #61").wait_for()
+    for wrong in ("84", "-1", ""):
+        number.fill(wrong)
+        number.press("Enter")
+        assert number.evaluate("field => field.validationMessage") == "A number from 0 to 83."
+        assert "Setting #61" in found.page.locator("#setting").inner_text()
     found.page.locator("#front-table button").first.focus()
     found.page.keyboard.press("Enter")
     found.page.locator("#setting").get_by_text("Setting #24").wait_for()
@@ -252,10 +274,8 @@ def test_a_curve_is_read_at_any_value(opened: Open, results: Results) -> None:
 def test_questions_are_searched_filtered_and_sorted(opened: Open, results: Results) -> None:
     found = opened()
     page = found.page
-    own = results.per_query(results.pick().chosen.trial)["first_position"]
-    now = results.per_query()["first_position"]
+    worse = outcomes_of(results, results.pick().chosen.trial) == -1
     slices = results.per_query()["slice"]
-    worse = ((own > now) & (own > 0)) | ((own == 0) & (now > 0))
     page.select_option("#filter-change", "worse")
     assert texts(page, "#questions-count") == [f"{worse.sum()} of 234 questions."]
     page.select_option("#filter-slice", "entity")
@@ -292,13 +312,19 @@ def test_a_question_that_moved_is_explained(opened: Open, results: Results) -> N
     assert "Recommended" in answer.inner_text()
 
 
-def test_light_and_dark_are_switched(opened: Open) -> None:
+def test_light_and_dark_are_switched_and_the_readers_place_is_kept(opened: Open) -> None:
     found = opened()
+    found.chart("curve")
+    found.page.locator("#curve-at").focus()
+    found.page.keyboard.press("Home")
+    place = found.page.locator("#curve-at").get_attribute("aria-valuetext")
     ink = "getComputedStyle(document.querySelector('#tradeoff-chart svg text')).fill"
     light = found.page.evaluate(ink)
     found.page.locator("#theme").click()
     found.page.wait_for_function(f"{ink} !== '{light}'")
     assert found.page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    found.page.wait_for_timeout(1000)  # until everything is drawn again
+    assert found.page.locator("#curve-at").get_attribute("aria-valuetext") == place
 
 
 def test_it_prints_black_on_white_without_its_controls(opened: Open) -> None:
@@ -307,12 +333,36 @@ def test_it_prints_black_on_white_without_its_controls(opened: Open) -> None:
     found.page.emulate_media(media="print", color_scheme="dark")
     assert not found.page.locator("nav").is_visible()
     assert not found.page.locator("#axis-x").is_visible()
+    strokes = found.page.locator("#curve-chart .mark-line path").evaluate_all(
+        "all => all.map((line) => getComputedStyle(line).stroke)"
+    )
+    assert "rgb(0, 0, 0)" in strokes  # overall, whatever the screen was
+    assert "rgb(232, 234, 237)" not in strokes
     style = "getComputedStyle(document.querySelector('{}'))"
-    for selector in ("body", "#tradeoff-chart svg text"):
+    for selector in ("body", "#tradeoff-chart .role-axis-title text"):
         part = "color" if selector == "body" else "fill"
         value = found.page.evaluate(f"{style.format(selector)}.{part}")
         assert value == "rgb(0, 0, 0)"
     assert found.page.pdf().startswith(b"%PDF")
+
+
+def test_a_setting_whose_questions_are_not_held_says_so(
+    opened: Open, results: Results, tmp_path: Path
+) -> None:
+    findings = Findings(results, results.pick())
+    data = document(findings, replace(Budget(), moves=300))
+    [number, *_] = [
+        n for n in data["trials"]["number"] if str(n) not in data["moves"] and n != data["current"]
+    ]
+    path = tmp_path / "report.html"
+    path.write_text(render(findings, data, *library()), "utf-8")
+    found = opened(path)
+    found.page.fill("#number", str(number))
+    found.page.locator("#number").press("Enter")
+    found.page.locator("#setting").get_by_text("does not hold this setting's questions").wait_for()
+    assert set(texts(found.page, "#questions-body td:nth-child(6)")) == {"not held"}
+    assert set(texts(found.page, "#questions-body td:nth-child(7)")) == {""}
+    assert found.page.locator("#filter-change").is_disabled()
 
 
 def test_without_scripts_the_words_and_tables_are_there(browser: Browser, report: Path) -> None:

@@ -15,22 +15,14 @@ from typing import Any
 
 __all__ = ["SERIES", "charts"]
 
-SERIES: tuple[str, ...] = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#9A8A14",
-    "#8A8A8A",
-)
-"""Distinct in colour-blind eyes and on both backgrounds (after Okabe and Ito, 2008)."""
+SERIES: tuple[str, ...] = tuple(f"@series-{number}" for number in range(8))
+"""Colours of lines and metrics, in order; they repeat."""
 
 _CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
+    "axisX": {"labelFlush": False, "labelOverlap": "greedy"},
     "axis": {
         "labelColor": "@quiet",
         "titleColor": "@ink",
@@ -175,6 +167,7 @@ def _curve() -> dict[str, Any]:
     colour = {"field": "slice", "type": "nominal", "legend": {"title": None, "columns": 4}}
     return _spec(
         height=340,
+        padding={"top": 28, "left": 5, "right": 5, "bottom": 5},
         params=[{"name": "ticks", "value": []}, {"name": "labels", "value": []}],
         layer=[
             {
@@ -186,22 +179,26 @@ def _curve() -> dict[str, Any]:
                     "color": {"field": "colour", "type": "nominal", "scale": None},
                 },
             },
-            {
-                "name": "now_text",
-                "data": {"name": "marks"},
-                "mark": {
-                    "type": "text",
-                    "baseline": "bottom",
-                    "dy": -4,
-                    "fontSize": 12,
-                    "color": "@ink",
-                },
-                "encoding": {
-                    "x": along,
-                    "y": {"value": 0},
-                    "text": {"field": "text", "type": "nominal"},
-                },
-            },
+            *(
+                {
+                    "name": f"now_text_{line}",
+                    "data": {"name": "marks"},
+                    "transform": [{"filter": f"datum.line == {line}"}],
+                    "mark": {
+                        "type": "text",
+                        "baseline": "bottom",
+                        "dy": -4 - 16 * line,
+                        "fontSize": 12,
+                        "color": "@ink",
+                    },
+                    "encoding": {
+                        "x": along,
+                        "y": {"value": 0},
+                        "text": {"field": "text", "type": "nominal"},
+                    },
+                }
+                for line in (0, 1)  # one above the other, so that they never touch
+            ),
             {
                 "name": "lines",
                 "data": {"name": "lines"},

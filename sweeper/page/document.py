@@ -24,7 +24,7 @@ from sweeper.wording import explanation_sentences, explanation_table
 
 __all__ = ["Budget", "document"]
 
-_CURVE_METRICS = 2
+_CURVE_METRICS = 4
 _TEXT = 300
 """Characters of a question that are shown."""
 _EXPECTED = 3
@@ -53,9 +53,9 @@ class Budget:
 
     trials: int = 2000
     figures: int = 60_000
-    moves: int = 60_000
+    moves: int = 45_000
     characters: int = 400_000
-    steps: int = 500
+    steps: int = 400
     explained: int = 24
 
     def halved(self) -> Budget:
@@ -111,6 +111,7 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "moves": _moves(findings, drawn, len(questions["id"]), budget),
         "differences": _differences(findings),
         "curves": _curves(findings, budget),
+        "curvesLeftOut": _curve_metrics(findings)[_CURVE_METRICS:],
         "explained": _explained(findings, questions["id"], budget),
         "charts": charts(),
     }
@@ -132,7 +133,7 @@ def _figures(findings: Findings) -> list[dict[str, Any]]:
     """Return the figures that are shown, those that decide first."""
     results = findings.results
     wide = results.wide()
-    wanted = [item.address for item in results.objectives]
+    wanted = [item.address for item in findings.objectives]
     wanted += [item.address for item in findings.constraints]
     wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
     wanted += [address for address in wide.columns if wide[address].notna().any()]
@@ -158,10 +159,11 @@ def _more_is_better(metric: Metric | None) -> bool:
 def _axes(findings: Findings) -> dict[str, str]:
     """Return which figures the trade-off shows first."""
     results = findings.results
-    for plot in results.manifest["plots"]:
-        return {"x": plot["x"], "y": plot["y"]}
-    addresses = [item.address for item in results.objectives]
-    addresses += [item.address for item in results.constraints]
+    if findings.objectives == results.objectives:
+        for plot in results.manifest["plots"]:
+            return {"x": plot["x"], "y": plot["y"]}
+    addresses = [item.address for item in findings.objectives]
+    addresses += [item.address for item in findings.constraints]
     addresses += list(results.wide().columns)
     y, x = [*dict.fromkeys(addresses), addresses[0]][:2]
     return {"x": x, "y": y}
@@ -179,14 +181,11 @@ def _knobs(findings: Findings, drawn: Sequence[int]) -> list[dict[str, Any]]:
     for name in findings.results.varied_knobs:
         own = knob(name)
         values = sorted({findings.results.settings[n].given(name) for n in drawn}, key=own.sort_key)
-        numbers = [v for v in values if isinstance(v, int | float)]
         found.append(
             {
                 "name": name,
                 "label": own.label or name,
-                "unit": own.unit,
                 "values": [own.format(value) for value in values],
-                "numeric": len(numbers) == len(values),
             }
         )
     return found
@@ -217,8 +216,8 @@ def _trials(
 
 
 def _rounded(value: float) -> float | None:
-    """Return a figure with more decimals than are printed, so that differences print right."""
-    return round(value, 6) + 0.0 if math.isfinite(value) else None
+    """Return a figure with more decimals than are printed, so that it prints right."""
+    return round(value, 8) + 0.0 if math.isfinite(value) else None
 
 
 def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
@@ -245,20 +244,22 @@ def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
 def _moves(
     findings: Findings, drawn: Sequence[int], n_shown: int, budget: Budget
 ) -> dict[str, list[int]]:
-    """Return question and first position, in turn, where a trial's answer stands elsewhere."""
+    """Return question, first position and outcome, in turn, where a trial's answer differs."""
     among = set(drawn)
     trials = [n for n in findings.ranked if n in among and n != findings.current]
     [(_, now)] = findings.first_positions([findings.current])
     found: dict[str, list[int]] = {}
     left = budget.moves
     for start in range(0, len(trials), _AT_ONCE):
-        for number, first in findings.first_positions(trials[start : start + _AT_ONCE]):
-            changed = np.flatnonzero(first[:n_shown] != now[:n_shown])
+        members = trials[start : start + _AT_ONCE]
+        fares = findings.outcomes(members)[:, :n_shown]
+        for (number, first), fare in zip(findings.first_positions(members), fares, strict=True):
+            changed = np.flatnonzero((first[:n_shown] != now[:n_shown]) | (fare != 0))
             if len(changed) > left:
                 continue
             left -= len(changed)
-            pairs = np.stack([changed, first[changed]], axis=1)
-            found[str(number)] = pairs.ravel().tolist()
+            rows = np.stack([changed, first[changed], fare[changed]], axis=1)
+            found[str(number)] = rows.ravel().tolist()
         if left < _WORTH_LOOKING:
             break
     return found
@@ -277,23 +278,32 @@ def _differences(findings: Findings) -> list[dict[str, Any]]:
             "slice": item.slice,
             "metric": metric_label(item.metric),
             "difference": _rounded(item.difference),
-            "low": None if item.interval is None else _rounded(item.interval.low),
-            "high": None if item.interval is None else _rounded(item.interval.high),
+            # Where nothing differs there is nothing to be unsure of.
+            "low": _rounded(
+                item.interval.low if item.interval and item.n_differ else item.difference
+            ),
+            "high": _rounded(
+                item.interval.high if item.interval and item.n_differ else item.difference
+            ),
         }
         for item in findings.comparison.differences
     ]
 
 
-def _curves(findings: Findings, budget: Budget) -> list[dict[str, Any]]:
-    results = findings.results
-    addresses = [item.address for item in results.objectives]
+def _curve_metrics(findings: Findings) -> list[str]:
+    """Return every metric, those that decide first."""
+    addresses = [item.address for item in findings.objectives]
     addresses += [item.address for item in findings.constraints]
     named = [address.rpartition(".")[2] for address in addresses]
-    texts = [str(metric) for metric in results.metrics]
-    metrics = [m for m in dict.fromkeys([*named, *texts]) if m in texts][:_CURVE_METRICS]
+    texts = [str(metric) for metric in findings.results.metrics]
+    return [metric for metric in dict.fromkeys([*named, *texts]) if metric in texts]
+
+
+def _curves(findings: Findings, budget: Budget) -> list[dict[str, Any]]:
+    metrics = _curve_metrics(findings)[:_CURVE_METRICS]
     curves, _ = findings.curves
-    found = [knob_lines(item, results, metrics, budget.steps) for item in curves]
-    return [item for item in found if item]
+    found = [knob_lines(item, findings.results, metrics, budget.steps) for item in curves]
+    return [item for item in found if item is not None]
 
 
 def _explained(findings: Findings, shown: Sequence[str], budget: Budget) -> list[dict[str, Any]]:
@@ -309,7 +319,7 @@ def _explained(findings: Findings, shown: Sequence[str], budget: Budget) -> list
                 "query": query,
                 "before": before.first_position,
                 "after": None if after is None else after.first_position,
-                "overtook": [] if moved is None else list(moved.overtook[:_EXPECTED]),
+                "overtook": [] if moved is None else list(moved.overtook),
                 "sides": [_side(name, answer) for name, answer in sides],
             }
         )

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeper.compare import outcomes
 from sweeper.comparison import Comparison, Moved, Side, compare_trials
-from sweeper.constraints import Constraint
+from sweeper.constraints import Constraint, Objective
 from sweeper.explain import Explanation, explain_many
 from sweeper.golden import QueryId
 from sweeper.page.knob_lines import KnobLines, with_curves
@@ -84,9 +85,14 @@ class Findings:
             answers = (self.pick.chosen, self.pick.best, self.pick.supported)
             wanted += [answer.trial for answer in answers if answer is not None]
         wanted += results.trials.index[results.trials["arm"].notna()].tolist()
-        wanted += results.pareto()["number"].tolist()
+        goals = {item.address: item.direction for item in self.objectives}
+        wanted += results.pareto(goals)["number"].tolist()
+        less = {str(metric) for metric in results.metrics if not metric.larger_is_better}
         for plot in results.manifest["plots"]:
-            axes = {plot["x"]: "maximize", plot["y"]: "maximize"}
+            axes = {
+                plot[axis]: "minimize" if plot[axis].rpartition(".")[2] in less else "maximize"
+                for axis in ("x", "y")
+            }
             wanted += results.pareto(axes)["number"].tolist()
         wanted += [n for name in results.varied_knobs for n in results.plane(name)]
         figures = results.wide().to_numpy(np.float64)
@@ -97,6 +103,11 @@ class Findings:
         wanted += results.trials.sort_values("trial_id")["number"].tolist()
         done = (results.trials["status"] != "failed").to_numpy()
         return [n for n in dict.fromkeys(int(n) for n in wanted) if done[n]]
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What the recommendation looks for; the sweep's own where there is none."""
+        return self.results.objectives if self.pick is None else self.pick.objectives
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -118,6 +129,11 @@ class Findings:
     def tally(self, trials: Sequence[int]) -> list[tuple[int, int]]:
         """Return how many questions each trial answers better and worse than today's."""
         return [(item.better, item.worse) for item in tallies(self.results, trials)]
+
+    def outcomes(self, trials: Sequence[int]) -> NDArray[np.int8]:
+        """Return how each question fares against today, as in ``compare.outcomes``."""
+        scores = self.results.scores([self.current, *trials])
+        return outcomes(scores.values, self.results.metrics, 0)[1:]
 
     def first_positions(self, trials: Sequence[int]) -> Iterator[tuple[int, NDArray[np.integer]]]:
         """Yield trials with the first position of an expected key per question; 0 is absent."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.curves import cells_frame, curve_of, others_text
+from sweeper.curves import cells_frame, curve_of
 from sweeper.golden import OVERALL
 from sweeper.knobs import Value
 from sweeper.plots.knob_axis import KnobAxis, changing
@@ -28,7 +28,7 @@ _MOST_KNOBS = 8
 _RESOLUTION = 20_000
 """Places along an axis: more than any screen has."""
 
-_UNITS = 100_000
+_UNITS = 100_000_000
 """Figures are whole numbers of this part, so that a line is short text."""
 
 
@@ -62,7 +62,9 @@ def with_curves(
     """
     if not results.replayable:
         return [], ["The engine shows no candidates, so there are no exact curves."]
-    bases = {"today": today} | ({} if pick in (None, today) else {"pick": pick})
+    bases = {"today": today}
+    if pick is not None and pick != today:
+        bases["pick"] = pick
     varied = [name for name in results.varied_knobs if name not in _BASIC]
     weights = [name for name in varied if "weights." in name]
     names = [*_BASIC, *weights][:_MOST_KNOBS]
@@ -70,11 +72,11 @@ def with_curves(
     without = [name for name in varied if name not in names]
     for name in names:
         try:
-            curves = [(base, curve_of(results, name, item)) for base, item in bases.items() if item]
+            curves = [(base, curve_of(results, name, item)) for base, item in bases.items()]
         except ValueError:  # such as a weight that another weight follows
             without.append(name)
             continue
-        marked = tuple(item.on_axis(name) for item in bases.values() if item)
+        marked = tuple(item.on_axis(name) for item in bases.values())
         found += [KnobLines(curve, base, marked) for base, curve in curves]
     notes = []
     if without:
@@ -85,8 +87,8 @@ def with_curves(
 
 def knob_lines(
     item: KnobLines, results: Results, metrics: Sequence[str], steps: int
-) -> dict[str, Any]:
-    """Return a curve for the page.
+) -> dict[str, Any] | None:
+    """Return a curve for the page; ``None`` where no figure of it is known.
 
     Parameters
     ----------
@@ -107,12 +109,12 @@ def knob_lines(
     views = [changing(f, knob, item.marked) for f in on_axis.values() if len(f)]
     axis = KnobAxis(knob, min(v[0] for v in views), max(v[1] for v in views)) if views else None
     if axis is None:
-        return {}
+        return None
     low, high = (10**p if axis.by_ratio else p for p in (axis.low, axis.high))
     has_apart = bool(curve.points)
     places_of = [axis.mark(value, has_apart=False) for value in item.marked]
     marked = [place for place in places_of if place is not None]
-    thin, count = False, 0
+    count = 0
     lines: dict[str, list[dict[str, Any]]] = {}
     for metric, frame in on_axis.items():
         lines[metric] = []
@@ -124,21 +126,10 @@ def knob_lines(
             own = own.sort_values("low")
             places = np.array([axis.place(max(low, v)) for v in own["low"].tolist()])
             values = own["figure"].to_numpy(np.float64)
-            kept = _changes(values)
-            places, values = places[kept], values[kept]
-            count = max(count, len(values))
-            if len(values) > steps:
-                chosen = thinned(places, values, steps, marked)
-                places, values, thin = places[chosen], values[chosen], True
-            shares = np.rint((places - axis.low) / (axis.high - axis.low) * _RESOLUTION)
-            lines[metric].append(
-                {
-                    "slice": group,
-                    "at": np.diff(shares, prepend=0).astype(int).tolist(),
-                    "figure": np.rint(values * _UNITS).astype(int).tolist(),
-                    "apart": _rounded(apart.get(group)),
-                }
-            )
+            changed = _changes(values)
+            count = max(count, int(changed.sum()))
+            line = _line(axis, places[changed], values[changed], steps, marked)
+            lines[metric].append({"slice": group, **line, "apart": _rounded(apart.get(group))})
     ticks = [(round(axis.place(v), 5), _short(v)) for v in axis.ticks()]
     if has_apart:
         ticks.append((round(axis.apart, 5), knob.apart))
@@ -147,7 +138,7 @@ def knob_lines(
         "label": knob.label or knob.name,
         "unit": knob.unit,
         "base": item.base,
-        "others": others_text(curve),
+        "others": _others(curve),
         "ticks": [place for place, _ in ticks],
         "labels": [text for _, text in ticks],
         "low": round(axis.low, 5),
@@ -159,15 +150,35 @@ def knob_lines(
         "apart": round(axis.apart, 5) if has_apart else None,
         "apartText": knob.apart,
         "marks": [
-            {"at": round(place, 5), "value": knob.format(value)}
-            for value in item.marked
+            {"at": round(place, 5), "value": knob.format(value), "name": name}
+            for name, value in zip(("current", "pick"), item.marked, strict=False)
             if (place := axis.mark(value, has_apart=has_apart)) is not None
         ],
         "overall": OVERALL,
         "lines": lines,
         "steps": count,
-        "thinned": thin,
+        "thinned": count > steps,
     }
+
+
+def _line(
+    axis: KnobAxis, places: FloatArray, values: FloatArray, steps: int, marked: Sequence[float]
+) -> dict[str, list[int]]:
+    """Return a line as short numbers: steps of a share of the axis, and parts of a figure."""
+    if len(values) > steps:
+        chosen = thinned(places, values, steps, marked)
+        places, values = places[chosen], values[chosen]
+    shares = np.rint((places - axis.low) / (axis.high - axis.low) * _RESOLUTION)
+    return {
+        "at": np.diff(shares, prepend=0).astype(int).tolist(),
+        "figure": np.rint(values * _UNITS).astype(int).tolist(),
+    }
+
+
+def _others(curve: Curve) -> str:
+    """Return the settings of a curve without its own knob."""
+    parts = curve.settings.text.split()
+    return " ".join(part for part in parts if not part.startswith(f"{curve.knob.name}="))
 
 
 def _changes(values: FloatArray) -> NDArray[np.bool_]:
@@ -210,7 +221,7 @@ def thinned(
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else round(float(value), 6)
+    return None if value is None or not math.isfinite(value) else round(float(value), 8)
 
 
 def _short(value: float) -> str:

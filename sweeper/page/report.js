@@ -66,10 +66,20 @@
 
   // --- numbers and words ------------------------------------------------------------------------
 
-  const four = (value) => (value === null || value === undefined ? "-" : value.toFixed(4));
+  function fixed(value) {
+    // As Python prints it: an exact half goes to the even digit.
+    const scaled = Math.abs(value) * 10000;
+    const exact = Number.isInteger(value * 2 ** 20);
+    if (exact && scaled % 1 === 0.5 && Math.floor(scaled) % 2 === 0) {
+      return ((Math.sign(value) * Math.floor(scaled)) / 10000).toFixed(4);
+    }
+    return value.toFixed(4);
+  }
+
+  const four = (value) => (value === null || value === undefined ? "-" : fixed(value));
 
   function signed(value) {
-    const text = value.toFixed(4);
+    const text = fixed(value);
     if (Number(text) === 0) return "0.0000";
     return value > 0 ? `+${text}` : text;
   }
@@ -111,41 +121,55 @@
   const reciprocal = (position) => (position ? 1 / position : 0);
   const standing = (position) => (position ? String(position) : "not returned");
 
-  function firstPositions(number) {
-    if (number === DATA.current) return questions.now;
+  const MIXED = 2;
+
+  // Where each question's answer stands under a setting, and how it fares against today: 1 is
+  // better, -1 worse, by every metric. Nothing, where the report does not hold it.
+  function answers(number) {
+    const found = questions.now.map((place) => ({ place, fares: 0 }));
+    if (number === DATA.current) return found;
     const moves = DATA.moves[number];
     if (!moves) return null;
-    const found = questions.now.slice();
-    for (let n = 0; n < moves.length; n += 2) found[moves[n]] = moves[n + 1];
+    for (let n = 0; n < moves.length; n += 3) {
+      found[moves[n]] = { place: moves[n + 1], fares: moves[n + 2] };
+    }
     return found;
   }
 
-  function change(before, after) {
-    if (before === after) return { kind: "same", text: "same" };
-    if (!before) return { kind: "gained", text: `gained, at ${after}` };
-    if (!after) return { kind: "lost", text: `lost, was ${before}` };
-    if (after < before) return { kind: "up", text: `up, ${before} to ${after}` };
-    return { kind: "down", text: `down, ${before} to ${after}` };
+  function change(before, after, fares) {
+    if (before !== after) {
+      if (!before) return { kind: "gained", text: `gained, at ${after}` };
+      if (!after) return { kind: "lost", text: `lost, was ${before}` };
+      if (after < before) return { kind: "up", text: `up, ${before} to ${after}` };
+      return { kind: "down", text: `down, ${before} to ${after}` };
+    }
+    if (fares === MIXED) return { kind: "mixed", text: "better and worse, first as before" };
+    if (fares > 0) return { kind: "better", text: "better, first as before" };
+    if (fares < 0) return { kind: "worse", text: "worse, first as before" };
+    return { kind: "same", text: "same" };
   }
 
   // --- charts -----------------------------------------------------------------------------------
 
   function themed(value) {
-    const style = getComputedStyle(document.documentElement);
-    const walk = (part) => {
-      if (typeof part === "string" && part.startsWith("@")) {
-        return style.getPropertyValue(`--${part.slice(1)}`).trim();
-      }
-      if (Array.isArray(part)) return part.map(walk);
-      if (part !== null && typeof part === "object") {
-        return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, walk(item)]));
-      }
-      return part;
-    };
-    return walk(value);
+    // A colour of the page's own follows its theme, in print too, without drawing again.
+    if (typeof value === "string") {
+      return value.startsWith("@") ? `var(--${value.slice(1)})` : value;
+    }
+    if (Array.isArray(value)) return value.map(themed);
+    if (value !== null && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, themed(item)]));
+    }
+    return value;
   }
 
-  const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark";
+  const systemIsDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+  function isDark() {
+    const { theme } = document.documentElement.dataset;
+    return theme ? theme === "dark" : systemIsDark.matches;
+  }
+
   const copied = (spec) => JSON.parse(JSON.stringify(spec));
   const layer = (spec, name) => spec.layer.find((item) => item.name === name);
 
@@ -308,6 +332,8 @@
       item.encoding.x.title = label(state.x);
       item.encoding.y.title = label(state.y);
     }
+    const room = byId("tradeoff-chart").clientWidth;
+    layer(spec, "points").encoding.x.axis = { tickCount: Math.max(3, Math.round(room / 90)) };
     layer(spec, "front").mark.interpolate = DATA.figures[figureOf.get(state.x)].more
       ? "step-before"
       : "step-after";
@@ -317,7 +343,7 @@
       encoding.shape.legend = null;
     }
     const text = `${label(state.y)} against ${label(state.x)} for ${trials.number.length} settings. `
-      + "The table of best trade-offs below has the same settings.";
+      + "The best of them stand in the table below; any other is shown by its number.";
     const view = await draw("tradeoff", byId("tradeoff-chart"), spec, text);
     if (view === null) return;
     view.addEventListener("pointermove", (event, item) => {
@@ -376,6 +402,8 @@
       );
       return;
     }
+    byId("setting-said").textContent =
+      `Setting ${nameOf(place)}: ${trials.better[place]} better, ${trials.worse[place]} worse`;
     const parts = [
       el("h3", {}, `Setting ${nameOf(place)}`),
       el("p", {}, settingsText(place)),
@@ -395,36 +423,38 @@
       parts.push(el("p", {}, "At the same point: ", ...links, more));
     }
     const columns = [el("div", {}, bySlice(place))];
-    const positions = firstPositions(state.chosen);
-    if (positions === null) {
+    const held = answers(state.chosen);
+    if (held === null) {
       parts.push(
         el("p", {}, "The report does not hold this setting's questions. To list them: ",
           command(`sweep show ${DATA.address} --trial ${state.chosen} --queries`)),
       );
     } else if (state.chosen !== DATA.current) {
-      columns.push(el("div", {}, ...movedParts(positions)));
+      columns.push(el("div", {}, ...movedParts(held)));
     }
     panel.replaceChildren(...parts, el("div", { class: "columns" }, ...columns));
   }
 
-  function movedParts(positions) {
-    const changed = questions.now
-      .map((before, query) => ({ query, before, after: positions[query] }))
-      .filter((item) => item.before !== item.after)
+  function movedParts(held) {
+    const changed = held
+      .map(({ place, fares }, query) => ({ query, before: questions.now[query], after: place, fares }))
+      .filter((item) => change(item.before, item.after, item.fares).kind !== "same")
       .map((item) => ({ ...item, gain: reciprocal(item.after) - reciprocal(item.before) }));
     changed.sort((a, b) => Math.abs(b.gain) - Math.abs(a.gain) || a.query - b.query);
-    if (!changed.length) return [el("p", {}, "No question's first expected row stands elsewhere.")];
+    if (!changed.length) return [el("p", {}, "No question's answer differs from today's.")];
     const list = (items) =>
       items.map((item) => [
         questions.id[item.query],
         questions.slices[questions.slice[item.query]],
         questions.text[item.query],
-        changeCell(item.before, item.after),
+        changeCell(item.before, item.after, item.fares),
       ]);
     const headers = [{ text: "question" }, { text: "slice" }, { text: "text" }, { text: "change" }];
-    const count = changed.length > 8 ? `The 8 of ${changed.length} questions` : "The questions";
+    const count = changed.length > 8
+      ? `Of ${changed.length} questions that change, the 8 that move most`
+      : "The questions that change";
     return [
-      table(`${count} that move most`, headers, list(changed.slice(0, 8))),
+      table(count, headers, list(changed.slice(0, 8))),
       el("p", {}, el("button", {
         type: "button",
         onclick: () => {
@@ -437,8 +467,8 @@
     ];
   }
 
-  function changeCell(before, after) {
-    const { kind, text } = change(before, after);
+  function changeCell(before, after, fares) {
+    const { kind, text } = change(before, after, fares);
     return el("span", { class: `change ${kind}` }, text);
   }
 
@@ -489,16 +519,16 @@
     const apart = lines
       .filter((line) => line.apart !== null && item.apart !== null)
       .map((line) => ({ at: item.apart, figure: line.apart, slice: line.slice }));
-    const names = ["current", DATA.pickName];
-    const colours = ["@current", "@pick"];
-    const marks = item.marks.map((mark, n) => ({
+    const words = { current: "current", pick: DATA.pickName };
+    const marks = item.marks.map((mark, line) => ({
       at: mark.at,
-      text: `${names[n]}: ${mark.value}`,
-      colour: themed(colours[n]),
+      text: `${words[mark.name]}: ${mark.value}`,
+      colour: themed(`@${mark.name}`),
+      line,
     }));
     if (marks.length === 2 && Math.abs(marks[0].at - marks[1].at) < 1e-9) {
       marks.pop();
-      marks[0].text = `current and ${names[1]}: ${item.marks[0].value}`;
+      marks[0].text = `current and ${DATA.pickName}: ${item.marks[0].value}`;
     }
     return { lines: rows, apart, marks };
   }
@@ -539,15 +569,17 @@
     const text = `${words} per slice along ${item.label}, with ${item.others}. `
       + "The slider below reads the figures at any value.";
     const view = await draw("curve", byId("curve-chart"), spec, text);
+    if (view === null) return;
     const slider = byId("curve-at");
     const low = Math.min(...ends);
     slider.min = String(low);
     slider.max = String(Math.max(...ends));
     slider.step = String((Number(slider.max) - low) / 1000);
-    slider.value = String((item.marks.at(-1) ?? { at: item.low }).at);
+    // The reader keeps their place, unless the axis is another.
+    if (state.axis !== item.knob) slider.value = String((item.marks.at(-1) ?? { at: item.low }).at);
+    state.axis = item.knob;
     byId("curve-notes").textContent = curveNotes(item);
     readCurve();
-    if (view === null) return;
     view.addEventListener("pointermove", (event) => {
       const box = byId("curve-chart").querySelector("svg").getBoundingClientRect();
       const at = view.scale("x").invert(event.clientX - box.left - view.origin()[0]);
@@ -568,14 +600,17 @@
     } else {
       parts.push("Every step is drawn.");
     }
+    if (DATA.curvesLeftOut.length) {
+      parts.push(`Not held here: ${DATA.curvesLeftOut.join(", ")}; sweep curve has them.`);
+    }
     return parts.join(" ");
   }
 
   function snapped(item, at) {
-    if (item.apart === null) return Math.min(Math.max(at, item.low), item.high);
-    const edge = item.apart < item.low ? item.low : item.high;
-    if (Math.abs(at - item.apart) < Math.abs(at - edge) && (at - edge) * (item.apart - edge) > 0) {
-      return item.apart;
+    if (item.apart !== null) {
+      const edge = item.apart < item.low ? item.low : item.high;
+      const beyond = (at - edge) * (item.apart - edge) > 0;
+      if (beyond && Math.abs(at - item.apart) < Math.abs(at - edge)) return item.apart;
     }
     const held = Math.min(Math.max(at, item.low), item.high);
     // A slider's steps hardly ever meet a marked value, so it catches.
@@ -613,7 +648,9 @@
   function curveBases() {
     const own = DATA.curves.filter((item) => item.knob === byId("curve-knob").value);
     const words = { today: "today", pick: DATA.pickName };
-    const chosen = own.some((item) => item.base === "pick") ? "pick" : "today";
+    const had = byId("curve-base").value;
+    const bases = own.map((item) => item.base);
+    const chosen = bases.includes(had) ? had : bases.at(-1);
     options(byId("curve-base"), own.map((item) => [item.base, words[item.base]]), chosen);
     byId("curve-base").closest("label").hidden = own.length < 2;
   }
@@ -630,10 +667,11 @@
     { key: "gain", text: "change", of: (row) => row.gain },
   ];
 
-  function questionRows(positions) {
+  function questionRows(held) {
     return questions.id.map((id, n) => {
       const before = questions.now[n];
-      const after = positions === null ? before : positions[n];
+      const { place, fares } = held === null ? { place: before, fares: 0 } : held[n];
+      const gain = reciprocal(place) - reciprocal(before);
       return {
         n,
         id,
@@ -641,9 +679,10 @@
         text: questions.text[n],
         expected: questions.expected[n],
         before,
-        after,
-        gain: reciprocal(after) - reciprocal(before),
-        kind: change(before, after).kind,
+        after: place,
+        fares,
+        gain: gain || (fares === MIXED ? 0 : fares * 1e-9),
+        kind: change(before, place, fares).kind,
       };
     });
   }
@@ -654,8 +693,8 @@
     const kind = byId("filter-change").value;
     if (slice && row.slice !== slice) return false;
     if (kind === "changed" && row.kind === "same") return false;
-    if (kind === "better" && !(row.gain > 0)) return false;
-    if (kind === "worse" && !(row.gain < 0)) return false;
+    if (kind === "better" && row.fares !== 1) return false;
+    if (kind === "worse" && row.fares !== -1) return false;
     if (kind === "missed" && (row.after || !row.expected.length)) return false;
     if (["gained", "lost", "up", "down"].includes(kind) && row.kind !== kind) return false;
     const all = `${row.id} ${row.slice} ${row.text} ${row.expected.join(" ")}`.toLowerCase();
@@ -665,19 +704,23 @@
   function compareRows(a, b) {
     const column = COLUMNS.find((item) => item.key === state.sort.by);
     const [one, other] = [column.of(a), column.of(b)];
-    const order = one < other ? -1 : one > other ? 1 : a.n - b.n;
-    return state.sort.down ? -order : order;
+    const order = one < other ? -1 : one > other ? 1 : 0;
+    return (state.sort.down ? -order : order) || a.n - b.n;
   }
 
   function showQuestions() {
-    const positions = firstPositions(state.chosen);
+    const held = answers(state.chosen);
     const place = placeOf.get(state.chosen);
-    const rows = questionRows(positions).filter(matches);
+    // What is not held cannot be filtered by.
+    byId("filter-change").disabled = held === null;
+    if (held === null) byId("filter-change").value = "";
+    const rows = questionRows(held).filter(matches);
     if (state.sort.by) rows.sort(compareRows);
     const name = place === undefined ? `#${state.chosen}` : nameOf(place);
     byId("questions-setting").textContent =
-      positions === null
-        ? `The report does not hold the questions of ${name}: all stand as today.`
+      held === null
+        ? `The report does not hold the questions of ${name}. `
+          + `sweep show ${DATA.address} --trial ${state.chosen} --queries lists them.`
         : `Setting ${name}${place === undefined ? "" : `: ${settingsText(place)}`}`;
     const listed = DATA.nQuestions > questions.id.length
       ? ` The report lists ${questions.id.length} of ${DATA.nQuestions}.`
@@ -690,9 +733,11 @@
       const id = explained.has(row.n)
         ? el("button", { type: "button", title: "explain", onclick: () => explain(row.n) }, row.id)
         : row.id;
-      const place = (position) => (row.expected.length ? standing(position) : "-");
-      const changed = row.expected.length ? changeCell(row.before, row.after) : "-";
-      const cells = [id, row.slice, row.text, expected, place(row.before), place(row.after), changed];
+      const answerable = row.expected.length > 0;
+      const now = held === null ? "not held" : answerable ? standing(row.after) : "-";
+      const changed = held === null ? "" : changeCell(row.before, row.after, row.fares);
+      const today = answerable ? standing(row.before) : "-";
+      const cells = [id, row.slice, row.text, expected, today, now, changed];
       return el("tr", {}, ...cells.map((cell, n) =>
         el("td", { class: COLUMNS[n].right ? "right" : null }, cell)));
     });
@@ -744,7 +789,7 @@
       const overtook = item.overtook.length
         ? `; now before it: ${item.overtook.join(", ")}`
         : "";
-      parts.push(el("p", {}, changeCell(item.before, item.after), overtook));
+      parts.push(el("p", {}, changeCell(item.before, item.after, 0), overtook));
     }
     const words = { today: "Today", pick: DATA.pickName };
     const sides = item.sides.map((side) => {
@@ -803,9 +848,11 @@
     number.value = String(state.chosen);
     number.addEventListener("change", () => {
       const wanted = Number(number.value);
-      if (number.value !== "" && Number.isInteger(wanted) && wanted >= 0 && wanted < DATA.nTrials) {
-        choose(wanted);
-      }
+      const known = number.value !== "" && Number.isInteger(wanted);
+      const fine = known && wanted >= 0 && wanted < DATA.nTrials;
+      number.setCustomValidity(fine ? "" : `A number from 0 to ${DATA.nTrials - 1}.`);
+      if (fine) choose(wanted);
+      else number.reportValidity();
     });
     for (const cell of document.querySelectorAll("#front-table tbody td:first-child")) {
       const found = /#(\d+)/.exec(cell.textContent);
@@ -856,7 +903,7 @@
     options(
       byId("explained-question"),
       DATA.explained.map((item) => {
-        const moved = item.after === null ? standing(item.before) : change(item.before, item.after).text;
+        const moved = item.after === null ? standing(item.before) : change(item.before, item.after, 0).text;
         return [String(item.query), `${questions.id[item.query]} (${moved})`];
       }),
       String(DATA.explained[0].query),
@@ -873,7 +920,7 @@
       root.dataset.theme = isDark() ? "light" : "dark";
       redraw();
     });
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    systemIsDark.addEventListener("change", redraw);
   }
 
   setUpTheme();

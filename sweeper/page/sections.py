@@ -165,10 +165,10 @@ def _slices(findings: Findings) -> str:
     rows = [_difference(item) for item in comparison.differences]
     title = f"Today's setting and the {name} one ({findings.results.named(subject.trial)})"
     notes = (
-        "The interval is of the mean difference over these questions; p is of a two-sided "
-        "sign-flip test, corrected over this table by Holm's rule. Findings: better and worse "
-        "need p of at most 0.05; same: no question differs; unresolvable: too few differ for any "
-        "test to say yes; unclear: the rest.",
+        "The interval says where the mean difference may lie over other questions of this kind; p "
+        "is of a two-sided sign-flip test over these, corrected over this table by Holm's rule. "
+        "Findings: better and worse need p of at most 0.05; same: no question differs; "
+        "unresolvable: too few differ for any test to say yes; unclear: the rest.",
     )
     chart = '<div class="scripted"><div id="differences-chart" class="chart"></div></div>'
     return _section(
@@ -183,8 +183,8 @@ def _difference(item: Difference) -> tuple[object, ...]:
         item.baseline,
         item.challenger,
         item.difference,
-        item.interval,
-        item.p_value,
+        item.interval if item.n_differ else None,
+        item.p_value if item.n_differ else None,
         item.finding,
         item.n_differ,
         item.n_queries,
@@ -212,7 +212,7 @@ def _tradeoff(findings: Findings, drawn: int) -> str:
     total, failed = len(results.trials), results.n_failed
     said = [
         "Each mark is a setting, larger where several have the same two figures. The line joins "
-        "those that no other beats in both."
+        "those that no other beats in both. A mark of several has the colour of one of them."
     ]
     if findings.constraints:
         bounds = " and ".join(item.text for item in findings.constraints)
@@ -236,7 +236,8 @@ def _tradeoff(findings: Findings, drawn: int) -> str:
             '<label>Setting number<input id="number" type="number" min="0" step="1"></label>',
         ),
         '<div class="scripted"><div id="tradeoff-chart" class="chart"></div>',
-        '<div id="setting" class="panel" role="status" aria-live="polite"></div></div>',
+        '<p id="setting-said" class="unseen" role="status"></p>',
+        '<div id="setting" class="panel"></div></div>',
         _shown(_best(findings), element="front-table"),
     )
 
@@ -295,7 +296,10 @@ def _questions() -> str:
 def _explained(findings: Findings) -> str:
     results = findings.results
     if not findings.explanations:
-        why = "No question moves." if results.replayable else "The engine shows no candidates."
+        why = "The engine shows no candidates."
+        if results.replayable:
+            compared = findings.comparison is not None
+            why = "No question moves." if compared else "Every question is answered first today."
         return _section("explained", "One question explained", f"<p>{why}</p>")
     example = html_text(findings.explanations[0][1].query.query_id)
     address = html_text(results.address)
@@ -306,7 +310,7 @@ def _explained(findings: Findings) -> str:
         f"<code>sweep explain {address} {example} --trial NUMBER</code></p>",
         _NEEDS_SCRIPT,
         _controls(_select("explained-question", "Question")),
-        '<div id="explained-answer" class="scripted" aria-live="polite"></div>',
+        '<div id="explained-answer" class="scripted"></div>',
     )
 
 
