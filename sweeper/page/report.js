@@ -560,7 +560,10 @@
       x.axis.values = item.ticks;
       x.title = item.unit ? `${item.label} (${item.unit})` : item.label;
       if (y && y.field) y.title = words;
-      if (color && color.field === "slice") color.scale = { domain: names, range: colours };
+      if (color && color.field === "slice") {
+        color.scale = { domain: names, range: colours };
+        color.legend.columns = Math.max(2, Math.floor(byId("curve-chart").clientWidth / 130));
+      }
     }
     layer(spec, "lines").encoding.strokeDash = {
       condition: { test: { field: "slice", equal: item.overall }, value: [5, 3] },
