@@ -360,6 +360,18 @@ def test_a_setting_meets_the_constraints_of_the_recommendation(results: Results)
     assert 0 < sum(wanted) < len(wanted)
 
 
+def test_a_table_that_follows_other_bounds_than_the_recommendation_says_so(
+    results: Results, page: Page
+) -> None:
+    said = "This table follows the config's own objectives and constraints, not those asked for."
+    assert said not in page.text
+    for answer in (
+        results.pick(constraints="fresh.mrr >= 0.1"),
+        results.pick(objectives=["entity.mrr"]),
+    ):
+        assert said in Page(html_report(results, answer)).text
+
+
 # --- whatever a sweep is like ---------------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ from sweeper.explain import Explanation, explain_many
 from sweeper.golden import QueryId
 from sweeper.page.knob_lines import KnobLines, with_curves
 from sweeper.pick import Answer, Pick
-from sweeper.result_tables import tallies
 from sweeper.results import Results
 from sweeper.runs import lowest
 from sweeper.settings import Settings
@@ -128,7 +127,7 @@ class Findings:
 
     def tally(self, trials: Sequence[int]) -> list[tuple[int, int]]:
         """Return how many questions each trial answers better and worse than today's."""
-        return [(item.better, item.worse) for item in tallies(self.results, trials)]
+        return [(item.better, item.worse) for item in self.results.tallies(trials)]
 
     def outcomes(self, trials: Sequence[int]) -> NDArray[np.int8]:
         """Return how each question fares against today, as in ``compare.outcomes``."""

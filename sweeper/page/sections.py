@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -15,7 +16,7 @@ from sweeper.compare import Difference
 from sweeper.page.findings import Findings
 from sweeper.picked import Answer
 from sweeper.report import result_tables
-from sweeper.result_tables import Table, figure_label, front_table, metric_label, top_table
+from sweeper.result_tables import Table, front_table, metric_label, top_table
 from sweeper.tables import Column, html_table, html_text, plain, signed
 from sweeper.wording import (
     change_sentences,
@@ -23,6 +24,7 @@ from sweeper.wording import (
     headline,
     is_supported,
     origin,
+    pick_table,
     premises,
     shown_answers,
     validation_sentences,
@@ -108,22 +110,9 @@ def _recommendation(findings: Findings) -> str:
         *([] if answer.keep else _changes(findings, chosen)),
         "</div>",
     ]
-    shown = [
-        ("recommended" if item.trial == chosen.trial and not answer.keep else name, item)
-        for name, item in shown_answers(answer)
-    ]
-    columns = (
-        Column("figure", format=figure_label),
-        Column("current", "right"),
-        *(Column(f"{name} {results.named(item.trial)}", "right") for name, item in shown),
-    )
-    rows = [
-        (address, before, *(item.figures[address][1] for _, item in shown))
-        for address, (before, _) in answer.best.figures.items()
-    ]
-    figures = _shown(Table("What decides", columns, tuple(rows)))
+    figures = _shown(pick_table(results, answer))
     parts = []
-    for name, item in shown:
+    for name, item in shown_answers(answer):
         title = "How sure that is"
         if item.trial != chosen.trial:
             title = f"{name[0].upper()}{name[1:]}: {item.settings.text}"
@@ -244,7 +233,12 @@ def _tradeoff(findings: Findings, drawn: int) -> str:
 
 def _best(findings: Findings) -> Table:
     results = findings.results
-    return front_table(results) if len(results.objectives) > 1 else top_table(results, 10)
+    table = front_table(results) if len(results.objectives) > 1 else top_table(results, 10)
+    asked = (findings.objectives, findings.constraints)
+    if asked == (results.objectives, results.constraints or findings.constraints):
+        return table
+    note = "This table follows the config's own objectives and constraints, not those asked for."
+    return replace(table, notes=(*table.notes, note))
 
 
 def _curves(findings: Findings) -> str:
