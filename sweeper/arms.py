@@ -15,9 +15,9 @@ from sweeper.intervals import mean_interval
 from sweeper.knobs import knob
 from sweeper.metrics import ClassAccuracy
 from sweeper.pools import FloatArray
-from sweeper.recommend import Scores
-from sweeper.result_tables import Table, tallies, worth_of_a_question
+from sweeper.result_tables import Table, worth_of_a_question
 from sweeper.results import Results
+from sweeper.scores import Scores
 from sweeper.settings import Settings
 from sweeper.tables import Column, plain
 
@@ -104,7 +104,7 @@ def arms_table(results: Results) -> Table | None:
             score.better,
             score.worse,
         )
-        for arm, score in zip(every, tallies(results, numbers), strict=True)
+        for arm, score in zip(every, results.tallies(numbers), strict=True)
     ]
     return Table(
         "Named settings",

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from sweeper.constraints import Constraint, Objective
 from sweeper.paired import distinct_rows, max_t_test
-from sweeper.recommend import LEVEL, Policy, Scores, equals, which_hold
+from sweeper.recommend import LEVEL, Policy, equals, which_hold
+from sweeper.scores import Scores
 
 __all__ = ["CrossValidated", "cross_validate"]
 
@@ -64,8 +65,10 @@ def cross_validate(
     """Repeat the whole pick on part of the questions and score it on the rest.
 
     Folds are stratified by slice; there are as many as the smallest slice named by an objective or
-    a constraint has questions, at most 10. A constraint of whose slice a fold's pick sees no
-    question is left out of that pick. Equals are told apart by ``preference`` alone.
+    a constraint has questions, at least 2 and at most 10. A slice with a single question does not
+    count: it cannot stand on both sides, whatever the number of folds. A constraint of whose slice
+    a fold's pick sees no question is left out of that pick. Equals are told apart by
+    ``preference`` alone.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from sweeper.margins import Interval, Margins, margins_of
 from sweeper.paired import fewest_to_differ
 from sweeper.picked import Answer, Pick
 from sweeper.pools import FloatArray
-from sweeper.recommend import LEVEL, Choice, Policy, Scores, choose, distances, which_hold
+from sweeper.recommend import LEVEL, Choice, Policy, choose, distances, which_hold
 from sweeper.replay import Replay
-from sweeper.result_tables import tallies
+from sweeper.scores import Scores
 from sweeper.settings import Settings
 from sweeper.ties import tie_bounds
 
@@ -217,7 +217,7 @@ class _Describer:
             ties=ties,
             interval=self._interval(gain),
             p_value=float(self.choice.test.p_value[trial]),
-            score=tallies(results, [trial])[0],
+            score=results.tallies([trial])[0],
             n_differ=int((gain != 0).sum()),
             plateaus={name: item.plateau for name, item in margins.items()},
             flips={n: m.nearest for n, m in margins.items() if m.nearest is not None},

@@ -143,6 +143,8 @@ def _remedy(curve: Curve, replay: Replay, index: int, now: int) -> Remedy | None
     position[low >= high] = ABSENT  # floors that nobody can type
     best = int(position.min())
     for _, figures in curve.points:
+        # A point has figures, which are means: the question's own value only where it is alone.
+        assert replay.judgments.n_queries == 1, "a curve of several questions has no points here"
         reached = round(1 / float(figures[0, 0])) if figures[0, 0] > 0 else ABSENT
         if reached < min(best, now or ABSENT):
             return Remedy(name, reached, None, None, None, None, None)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sweeper.compare import Tally, tally_values
 from sweeper.golden import OVERALL
 from sweeper.knobs import PRIOR_KNOBS, UNSET, knob
 from sweeper.tables import Column, figure_label, markdown_table, metric_label, signed
 
 if TYPE_CHECKING:
+    from sweeper.compare import Tally
     from sweeper.results import Results
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "metric_label",
     "queries_table",
     "slice_table",
-    "tallies",
     "top_table",
     "trials_table",
     "worth_of_a_question",
@@ -180,7 +179,7 @@ def slice_table(results: Results, trial: int, group: str | None = None) -> Table
         for row, before in zip(own.itertuples(), today["value"].tolist(), strict=True)
         if group in (None, row.slice)
     ]
-    [score] = tallies(results, [trial])
+    [score] = results.tallies([trial])
     return Table(
         f"{results.address}{results.named(trial)}: {results.settings[trial].text}",
         (
@@ -228,12 +227,6 @@ def queries_table(results: Results, trial: int, group: str | None = None) -> Tab
     )
 
 
-def tallies(results: Results, trials: Sequence[int]) -> list[Tally]:
-    """Compare trials with the current setting, question by question."""
-    scores = results.scores([results.trial("current"), *trials])
-    return tally_values(scores.values, results.metrics, 0)[1:]
-
-
 def worth_of_a_question(results: Results, groups: Sequence[str]) -> tuple[str, ...]:
     """Say what one question is worth in each of some slices."""
     figures = results.figures[results.figures["trial_id"] == results.current]
@@ -259,7 +252,7 @@ def _settings_table(
     feasible = _feasible(results, numbers)
     breaking = frozenset(n for n, fine in zip(numbers, feasible, strict=True) if not fine)
     rows = []
-    for number, score in zip(numbers, tallies(results, numbers), strict=True):
+    for number, score in zip(numbers, results.tallies(numbers), strict=True):
         values = [results.settings[number].given(name) for name in names]
         rows.append((number, *values, *wide[number], score.better, score.worse))
     return Table(

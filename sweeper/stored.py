@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sweeper.compare import Tally, tally_values
 from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.errors import InputError, did_you_mean
 from sweeper.formats import read_golden
@@ -26,9 +27,9 @@ from sweeper.kept import Kept
 from sweeper.knobs import CAPTURE_PREFIX, Value, knob
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.pools import Pool
-from sweeper.recommend import Scores, scores_of
 from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
+from sweeper.scores import Scores, scores_of
 from sweeper.settings import Settings
 from sweeper.store import read_manifest, usage_file
 
@@ -99,14 +100,17 @@ class StoredSweep:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
+        """What was recorded, in the order of the config."""
         return parse_metrics(self.manifest["metrics"])
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
+        """What the config wants more or less of; the first decides, the next break ties."""
         return tuple(Objective(a, d) for a, d in self.manifest["objectives"].items())
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
+        """The bounds of the config; empty where it has none."""
         return tuple(parse_constraint(text) for text in self.manifest["constraints"])
 
     @cached_property
@@ -260,6 +264,22 @@ class StoredSweep:
                 for name, table in values.items():
                     table[row] = kept.loc[ids.iloc[number], name]
         return Scores(values, judgments.slices, judgments.slice_of)
+
+    def tallies(self, trials: Sequence[int]) -> list[Tally]:
+        """Count the questions that trials answer better and worse than the current setting.
+
+        Parameters
+        ----------
+        trials
+            Their numbers.
+
+        Returns
+        -------
+        list of Tally
+            One per trial.
+        """
+        scores = self.scores([self.trial("current"), *trials])
+        return tally_values(scores.values, self.metrics, 0)[1:]
 
     def positions(self, trials: Sequence[int]) -> Positions:
         """Replay some trials from the pool; all of one origin (what they rank, and how deep)."""

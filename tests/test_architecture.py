@@ -60,6 +60,7 @@ LAYERS: tuple[str, ...] = (
     "remedies",
     "explain",
     "cost",
+    "scores",
     "recommend",
     "cross_validation",
     "picked",

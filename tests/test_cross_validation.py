@@ -9,7 +9,8 @@ import pytest
 
 from sweeper.constraints import Objective, parse_constraint
 from sweeper.cross_validation import CrossValidated, cross_validate
-from sweeper.recommend import Policy, Scores
+from sweeper.recommend import Policy
+from sweeper.scores import Scores
 from tests.test_recommend import LUCKY, MRR, TODAY, scores
 
 

@@ -16,8 +16,8 @@ from sweeper.constraints import Objective, parse_constraint
 from sweeper.errors import EngineError, InfeasibleError, InputError
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.pick import Answer, pick
-from sweeper.recommend import scores_of
 from sweeper.results import Results
+from sweeper.scores import scores_of
 from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
 from sweeper.wording import evidence_sentences

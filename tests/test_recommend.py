@@ -13,11 +13,11 @@ from hypothesis.extra import numpy as hnp
 from sweeper.constraints import Objective, parse_constraint
 from sweeper.recommend import (
     Choice,
-    Scores,
     choose,
     distances,
     pareto_front,
 )
+from sweeper.scores import Scores
 from sweeper.settings import Settings
 
 LEVELS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, math.nan])

@@ -15,7 +15,6 @@ from sweeper.result_tables import (
     line_table,
     queries_table,
     slice_table,
-    tallies,
     top_table,
     trials_table,
     worth_of_a_question,
@@ -92,7 +91,7 @@ def test_a_trials_slices_stand_beside_todays(results: Results) -> None:
     assert table.columns[4].text(0.25) == "+0.2500"
     assert table.columns[4].text(-0.00001) == "0.0000"
     assert table.columns[4].text(float("nan")) == "-"
-    [score] = tallies(results, [0])
+    [score] = results.tallies([0])
     assert score.better + score.worse + score.equal + score.mixed == 6
 
 

@@ -25,7 +25,8 @@ from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.cross_validation import cross_validate
 from sweeper.intervals import bca, bounded_mean, clopper_pearson
 from sweeper.pools import FloatArray
-from sweeper.recommend import Choice, Scores, choose, scores_of
+from sweeper.recommend import Choice, choose
+from sweeper.scores import Scores, scores_of
 from sweeper.sweep import run_sweep
 from sweeper.tables import Column, decimals, markdown_table
 

@@ -14,8 +14,9 @@ import numpy as np
 from sweeper.constraints import parse_constraint, parse_objectives
 from sweeper.cross_validation import cross_validate
 from sweeper.metrics import parse_metrics
-from sweeper.recommend import Scores, choose, scores_of
+from sweeper.recommend import choose
 from sweeper.replay import Replay
+from sweeper.scores import Scores, scores_of
 from tests.benchmarks import peers
 
 __all__ = ["PickRow", "pick_row"]

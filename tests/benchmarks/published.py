@@ -33,11 +33,11 @@ from sweeper.curves import curve_of
 from sweeper.formats import read_golden
 from sweeper.golden import OVERALL, GoldenSet
 from sweeper.knobs import TRIPLES, knob, knob_name
-from sweeper.recommend import Scores, pareto_front
+from sweeper.recommend import pareto_front
 from sweeper.replay import Replay
-from sweeper.result_tables import tallies
 from sweeper.results import Results
 from sweeper.routing import CLASSES, classify
+from sweeper.scores import Scores
 from sweeper.settings import Settings
 from sweeper.staircase import Curve
 from sweeper.sweep import run_sweep
@@ -169,7 +169,7 @@ def _arms(results: Results) -> dict[str, Any]:
     numbers = [trial for _, trial, _ in places.values()]
     found = {}
     for (name, (against, trial, base)), tally in zip(
-        places.items(), tallies(results, numbers), strict=True
+        places.items(), results.tallies(numbers), strict=True
     ):
         differs = _differing(results.scores([trial, base])).values()
         found[name] = {
@@ -359,7 +359,7 @@ def _front(results: Results) -> list[dict[str, Any]]:
             "better": tally.better,
             "worse": tally.worse,
         }
-        for number, tally in zip(numbers, tallies(results, numbers), strict=True)
+        for number, tally in zip(numbers, results.tallies(numbers), strict=True)
     ]
 
 

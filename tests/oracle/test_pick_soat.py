@@ -6,8 +6,9 @@ import pytest
 
 from sweeper.compare import Tally, tally
 from sweeper.constraints import Objective
-from sweeper.recommend import choose, scores_of
+from sweeper.recommend import choose
 from sweeper.replay import Replay
+from sweeper.scores import scores_of
 from sweeper.settings import Settings
 from tests.oracle.test_soat_candidates import METRICS, Reference, reference
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.cross_validation import CrossValidated, cross_validate
 from sweeper.metrics import parse_metric
-from sweeper.recommend import Policy, Scores, choose
+from sweeper.recommend import Policy, choose
+from sweeper.scores import Scores
 
 SHARES = (0.0, 0.1, 0.25, 1 / 3, 0.5, 2 / 3, 0.7, 1.0)
 METRICS = {"mrr": SHARES, "recall@5": SHARES, "returned": (0.0, 3.0, 8.0, 9.0)}
