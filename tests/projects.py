@@ -69,6 +69,9 @@ objectives: {fresh.mrr: maximize, entity.mrr: maximize}
 constraints: ["entity.mrr >= current - 0.1"]
 """
 
+HOSTILE = "</script><script>window.planted=1</script><img src=x onerror=planted()>\"'&<!--"
+"""What would run, if it were ever read as markup."""
+
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -90,6 +93,25 @@ def write_project(
     path = folder / "sweep.yaml"
     path.write_text(config, encoding="utf-8")
     return path
+
+
+def write_planted_project(folder: Path) -> Path:
+    """Write a project with markup and control characters wherever it has words of its own."""
+    entries = [{**row, "id": f"{row['id']}{HOSTILE}"} for row in ENTRIES]
+    questions = [
+        {
+            "id": f"{row['id']}{HOSTILE}\u2028\u202e",
+            "slice": f"{row['slice']}{HOSTILE}",
+            "query": f"{row['query']} {HOSTILE}\u0007\u2029",
+            "expected": [f"{key}{HOSTILE}" for key in row["expected"]],
+        }
+        for row in QUESTIONS
+    ]
+    slices = {name: json.dumps(f"{name}{HOSTILE}.mrr") for name in ("fresh", "entity")}
+    config = CONFIG.partition("objectives:")[0]
+    config += f"objectives: {{{slices['fresh']}: maximize, {slices['entity']}: maximize}}\n"
+    config += f"arms:\n  {json.dumps('arm' + HOSTILE[:40])}: {{rrf_k: 7}}\n"
+    return write_project(folder, config, entries=entries, questions=questions)
 
 
 @dataclass(frozen=True)

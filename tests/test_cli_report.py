@@ -9,6 +9,8 @@ import pytest
 
 from sweeper.page import html_report
 from sweeper.results import load
+from sweeper.settings import Settings
+from sweeper.tables import html_text
 from tests.projects import invoke, sweeps, write_project
 
 
@@ -39,19 +41,19 @@ def test_it_goes_where_it_is_told(root: Path, tmp_path: Path) -> None:
 def test_it_recommends_what_pick_recommends_under_the_same_options(
     root: Path, tmp_path: Path
 ) -> None:
-    options = ("--maximize", "entity.mrr", "--policy", "best", "--subject-to", "fresh.mrr >= 0.2")
+    bound = "fresh.mrr >= 0.2"
+    options = ("--maximize", "overall.abstention", "--policy", "best", "--subject-to", bound)
     chosen = invoke("pick", "small", "--results", root, *options, "--json").document["chosen"]
     out = tmp_path / "page.html"
     assert invoke("report", "small", "--results", root, *options, "--out", out).exit_code == 0
     text = out.read_text("utf-8")
     data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
-    [text_of] = [
-        item.text
-        for item in load("small", root=root).settings
-        if item.as_dict() == chosen["settings"]
-    ]
-    assert text_of in text
-    assert data["pick"] in {chosen["trial"], None}
+    results = load("small", root=root)
+    other = results.pick()
+    assert chosen["trial"] not in {other.chosen.trial, other.best.trial}
+    assert data["pick"] == chosen["trial"]
+    assert Settings().with_values(chosen["settings"]).text in text
+    assert html_text(f"in place of the sweep's own: {bound}.") in text
 
 
 def test_without_a_feasible_setting_there_is_a_report_all_the_same(

@@ -27,10 +27,7 @@ from sweeper.page.knob_lines import thinned
 from sweeper.pick import pick
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
-from tests.projects import CONFIG, ENTRIES, QUESTIONS, write_project
-
-HOSTILE = "</script><script>window.planted=1</script><img src=x onerror=planted()>\"'&<!--"
-"""What would run, if it were ever read as markup."""
+from tests.projects import CONFIG, ENTRIES, HOSTILE, QUESTIONS, write_planted_project, write_project
 
 
 class Page(HTMLParser):
@@ -176,21 +173,8 @@ def test_the_licence_of_the_charts_is_in_the_file(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    entries = [{**row, "id": f"{row['id']}{HOSTILE}"} for row in ENTRIES]
-    questions = [
-        {
-            "id": f"{row['id']}{HOSTILE}\u2028\u202e",
-            "slice": f"{row['slice']}{HOSTILE}",
-            "query": f"{row['query']} {HOSTILE}\u0007\u2029",
-            "expected": [f"{key}{HOSTILE}" for key in row["expected"]],
-        }
-        for row in QUESTIONS
-    ]
-    slices = {name: json.dumps(f"{name}{HOSTILE}.mrr") for name in ("fresh", "entity")}
-    config = CONFIG.partition("objectives:")[0]
-    config += f"objectives: {{{slices['fresh']}: maximize, {slices['entity']}: maximize}}\n"
-    config += f"arms:\n  {json.dumps('arm' + HOSTILE[:40])}: {{rrf_k: 7}}\n"
-    return run(tmp_path_factory.mktemp("planted"), config, entries=entries, questions=questions)
+    path = write_planted_project(tmp_path_factory.mktemp("planted"))
+    return run_sweep(load_config(path), root=path.parent / "results").results
 
 
 def test_markup_in_ids_questions_slices_and_names_is_shown_and_not_obeyed(

@@ -5,7 +5,6 @@ Chromium is taken from the system (Debian's package ``chromium``), or from ``SWE
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -26,8 +25,7 @@ from sweeper.page.library import library
 from sweeper.page.render import render
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
-from tests.projects import CONFIG, ENTRIES, QUESTIONS, write_project
-from tests.test_page import HOSTILE
+from tests.projects import HOSTILE, write_planted_project
 
 pytestmark = pytest.mark.slow
 
@@ -376,19 +374,7 @@ def test_without_scripts_the_words_and_tables_are_there(browser: Browser, report
 
 
 def test_planted_markup_is_text_wherever_it_is_shown(opened: Open, tmp_path: Path) -> None:
-    entries = [{**row, "id": f"{row['id']}{HOSTILE}"} for row in ENTRIES]
-    questions = [
-        {
-            "id": f"{row['id']}{HOSTILE}",
-            "slice": f"{row['slice']}{HOSTILE}",
-            "query": f"{row['query']} {HOSTILE}",
-            "expected": [f"{key}{HOSTILE}" for key in row["expected"]],
-        }
-        for row in QUESTIONS
-    ]
-    config = CONFIG.partition("objectives:")[0] + "objectives: {overall.mrr: maximize}\n"
-    config += f"arms:\n  {json.dumps('arm' + HOSTILE[:40])}: {{rrf_k: 7}}\n"
-    path = write_project(tmp_path, config, entries=entries, questions=questions)
+    path = write_planted_project(tmp_path)
     report = write_html_report(run_sweep(load_config(path), root=tmp_path / "results").results)
     found = opened(report)
     found.chart("curve")
