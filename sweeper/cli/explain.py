@@ -11,7 +11,6 @@ import typer
 
 from sweeper.cli import console
 from sweeper.cli.options import Assignments, ResultsFolder, changed, opened
-from sweeper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sweeper.explain import Explanation
@@ -39,16 +38,11 @@ def explain(
     With question classes it says what its class changes; with typed facts, what led to each row.
     For example: sweep explain recency fresh-05
     """
-    from sweeper.explain import explain as explain_query
     from sweeper.wording import explanation_sentences, explanation_table
 
     found = opened(sweep, results)
     base = changed(found, trial, settings)
-    try:
-        answer = explain_query(found.replay, query, base)
-    except KeyError:
-        hint = did_you_mean(query, found.golden.query_ids)
-        raise InputError(f'{found.address} has no question "{query}". {hint}') from None
+    answer = found.explain(query, settings=base)
     if json:
         console.print_json("sweep.explain/1", _document(answer))
         return
