@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeper.golden import OVERALL
 from sweeper.knobs import PRIOR_KNOBS, UNSET, knob
-from sweeper.tables import Column, figure_label, markdown_table, metric_label, signed
+from sweeper.tables import Column, figure_label, markdown_table, signed
 
 if TYPE_CHECKING:
     from sweeper.compare import Tally
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Table",
     "figure_columns",
-    "figure_label",
     "front_table",
     "line_table",
-    "metric_label",
     "queries_table",
     "slice_table",
     "top_table",

@@ -18,8 +18,7 @@ from sweeper.metrics import Metric
 from sweeper.page.charts import SERIES, charts
 from sweeper.page.findings import Findings
 from sweeper.page.knob_lines import knob_lines
-from sweeper.result_tables import figure_label, metric_label
-from sweeper.tables import plain
+from sweeper.tables import figure_label, metric_label, plain
 from sweeper.wording import explanation_sentences, explanation_table
 
 __all__ = ["Budget", "document"]

@@ -16,8 +16,8 @@ from sweeper.compare import Difference
 from sweeper.page.findings import Findings
 from sweeper.picked import Answer
 from sweeper.report import result_tables
-from sweeper.result_tables import Table, front_table, metric_label, top_table
-from sweeper.tables import Column, html_table, html_text, plain, signed
+from sweeper.result_tables import Table, front_table, top_table
+from sweeper.tables import Column, html_table, html_text, metric_label, plain, signed
 from sweeper.wording import (
     change_sentences,
     evidence_sentences,
