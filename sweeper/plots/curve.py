@@ -10,15 +10,14 @@ from sweeper.golden import OVERALL
 from sweeper.knobs import Knob, Value
 from sweeper.plots.lines import OVERALL_LOOK, LineEnd, Look, look_of, name_ends
 from sweeper.plots.style import (
-    CURRENT,
     INK,
-    SMALL,
     as_value,
     figure_scale,
     is_off,
     knob_label,
     left_out,
     light_grid,
+    mark_current,
     new_axes,
     not_mathematics,
     one_line,
@@ -151,19 +150,7 @@ class _KnobAxis:
             ax.set_xticks([at for at in places if at not in kept], minor=True)
         self._mark_break(ax)
         at = self.place(current)
-        ax.axvline(at, color=CURRENT, linewidth=1.2, linestyle=(0, (1, 1.2)), zorder=1.5)
-        ax.annotate(
-            f"current: {self._knob.format(current)}",
-            (at, 1.0),
-            xycoords=ax.get_xaxis_transform(),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=SMALL,
-            color=INK,
-            parse_math=False,
-        )
+        mark_current(ax, at, self._knob.format(current))
 
     def _mark_break(self, ax: Axes) -> None:
         if self.break_at is None:

@@ -9,12 +9,10 @@ from sweeper.knobs import Knob, Value
 from sweeper.plots.knob_axis import KnobAxis, changing
 from sweeper.plots.lines import OVERALL_LOOK, LineEnd, look_of, name_ends
 from sweeper.plots.style import (
-    CURRENT,
-    INK,
-    SMALL,
     figure_scale,
     knob_label,
     light_grid,
+    mark_current,
     new_axes,
     not_mathematics,
     one_line,
@@ -166,19 +164,7 @@ def _dress(ax: Axes, scale: KnobAxis, knob: Knob, current: Value, off_at: float 
     here = scale.mark(current, has_apart=off_at is not None)
     if here is None:
         return
-    ax.axvline(here, color=CURRENT, linewidth=1.2, linestyle=(0, (1, 1.2)), zorder=1.5)
-    ax.annotate(
-        f"current: {knob.format(current)}",
-        (here, 1.0),
-        xycoords=ax.get_xaxis_transform(),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=SMALL,
-        color=INK,
-        parse_math=False,
-    )
+    mark_current(ax, here, knob.format(current))
 
 
 def _short(value: float) -> str:

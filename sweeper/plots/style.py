@@ -25,6 +25,7 @@ __all__ = [
     "lay_out",
     "left_out",
     "light_grid",
+    "mark_current",
     "new_axes",
     "not_mathematics",
     "one_line",
@@ -200,3 +201,20 @@ def fold(text: str, width: int, most_lines: int) -> str:
         last = lines[most_lines - 1]
         lines = [*lines[: most_lines - 1], last[: width - 1] + "…"]
     return "\n".join(lines)
+
+
+def mark_current(ax: Axes, at: float, text: str) -> None:
+    """Mark the value that runs today, with its name above the plot."""
+    ax.axvline(at, color=CURRENT, linewidth=1.2, linestyle=(0, (1, 1.2)), zorder=1.5)
+    ax.annotate(
+        f"current: {text}",
+        (at, 1.0),
+        xycoords=ax.get_xaxis_transform(),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=SMALL,
+        color=INK,
+        parse_math=False,
+    )
