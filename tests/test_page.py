@@ -392,6 +392,33 @@ def test_one_figure_alone_is_its_own_other_axis(tmp_path: Path) -> None:
     assert set(own.data["axes"].values()) <= {"fresh.mrr", "overall.mrr"}
 
 
+@pytest.mark.parametrize(
+    ("metrics", "objective", "unanswerable"),
+    [
+        ("abstention, mrr", "fresh.mrr", False),
+        ("abstention, recall@1", "fresh.recall@1", False),
+        ("mrr, abstention", "fresh.mrr", True),
+        ("returned", "overall.returned", False),
+        ("abstention", "overall.abstention", True),
+    ],
+)
+def test_figures_that_no_question_has_are_on_no_axis_and_no_curve(
+    metrics: str, objective: str, unanswerable: bool, tmp_path: Path
+) -> None:
+    questions = [{**row, "expected": []} for row in QUESTIONS] if unanswerable else QUESTIONS
+    if objective == "fresh.mrr" and unanswerable:
+        questions = [row for row in QUESTIONS if row["expected"]]  # none to abstain from
+    goal = "minimize" if "returned" in objective else "maximize"
+    config = CONFIG.replace("[recall@1, mrr, abstention]", f"[{metrics}]")
+    config = config.partition("objectives:")[0] + f"objectives: {{{objective}: {goal}}}\n"
+    data = Page(html_report(run(tmp_path, config, questions=questions))).data
+    known = {figure["address"] for figure in data["figures"]}
+    assert set(data["axes"].values()) <= known
+    for curve in data["curves"]:
+        assert curve["lines"]
+        assert all(lines for lines in curve["lines"].values())
+
+
 def test_an_engine_without_candidates_has_a_report_without_curves(tmp_path: Path) -> None:
     (tmp_path / "searched.py").write_text(
         "def search(query, settings):\n"

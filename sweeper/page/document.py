@@ -101,7 +101,7 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "constraints": [item.text for item in findings.constraints],
         "series": SERIES,
         "figures": figures,
-        "axes": _axes(findings),
+        "axes": _axes(findings, [item["address"] for item in figures]),
         "knobs": _knobs(findings, drawn),
         "trials": _trials(findings, drawn, figures),
         "nTrials": len(results.trials),
@@ -155,16 +155,13 @@ def _more_is_better(metric: Metric | None) -> bool:
     return metric is None or metric.larger_is_better
 
 
-def _axes(findings: Findings) -> dict[str, str]:
-    """Return which figures the trade-off shows first."""
+def _axes(findings: Findings, known: Sequence[str]) -> dict[str, str]:
+    """Return which figures the trade-off shows first; those that decide are known first."""
     results = findings.results
     if findings.objectives == results.objectives:
         for plot in results.manifest["plots"]:
             return {"x": plot["x"], "y": plot["y"]}
-    addresses = [item.address for item in findings.objectives]
-    addresses += [item.address for item in findings.constraints]
-    addresses += list(results.wide().columns)
-    y, x = [*dict.fromkeys(addresses), addresses[0]][:2]
+    y, x = [*known, known[0]][:2]
     return {"x": x, "y": y}
 
 

@@ -106,7 +106,8 @@ def knob_lines(
         metric: cells_frame(curve, results.replay, metric, intervals=False) for metric in metrics
     }
     on_axis = {m: f[f["low"].notna() & f["exact"] & f["figure"].notna()] for m, f in frames.items()}
-    views = [changing(f, knob, item.marked) for f in on_axis.values() if len(f)]
+    on_axis = {metric: frame for metric, frame in on_axis.items() if len(frame)}
+    views = [changing(frame, knob, item.marked) for frame in on_axis.values()]
     axis = KnobAxis(knob, min(v[0] for v in views), max(v[1] for v in views)) if views else None
     if axis is None:
         return None

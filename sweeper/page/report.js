@@ -494,6 +494,11 @@
     return own.find((item) => item.base === base) ?? own[0];
   }
 
+  function curveMetric(item) {
+    const chosen = byId("curve-metric").value;
+    return item.lines[chosen] ? chosen : Object.keys(item.lines)[0];
+  }
+
   function valueText(item, at) {
     if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return item.apartText;
     let value = item.ratio ? 10 ** at : at;
@@ -536,7 +541,7 @@
   async function drawCurve() {
     const item = curve();
     if (!item) return;
-    const metric = byId("curve-metric").value;
+    const metric = curveMetric(item);
     const spec = copied(DATA.charts.curve);
     const rows = curveRows(item, metric);
     const spread = item.high - item.low || 1;
@@ -623,7 +628,7 @@
 
   function readCurve(given) {
     const item = curve();
-    const metric = byId("curve-metric").value;
+    const metric = curveMetric(item);
     const at = snapped(item, given ?? Number(byId("curve-at").value));
     byId("curve-at").setAttribute("aria-valuetext", valueText(item, at));
     const today = placeOf.get(DATA.current);
@@ -817,7 +822,7 @@
 
   async function drawDifferences() {
     const element = byId("differences-chart");
-    if (!element) return;
+    if (!element || !DATA.differences.length) return;
     const spec = copied(DATA.charts.differences);
     spec.datasets = { differences: DATA.differences };
     const count = (key) => new Set(DATA.differences.map((item) => item[key])).size;

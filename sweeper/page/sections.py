@@ -160,6 +160,8 @@ def _slices(findings: Findings) -> str:
         "unresolvable: too few differ for any test to say yes; unclear: the rest.",
     )
     chart = '<div class="scripted"><div id="differences-chart" class="chart"></div></div>'
+    if not comparison.differences:
+        chart = "<p>No metric that was recorded is the better the more of it there is.</p>"
     return _section(
         "slices", "Every slice", _shown(Table(title, columns, tuple(rows), notes)), chart
     )
