@@ -293,11 +293,10 @@ def plainest(settings: Settings, channels: Sequence[str]) -> Settings:
             values.update({f"weights.{name}": 1.0 for name in active})
     elif not multiplied and len(each) == 1:
         fraction, exponent = math.frexp(settings.weight(active[0]))
-        scale = 2.0 ** (1 - exponent)
-        scaled = [settings.weight(name) * scale for name in active]
-        normal = all(1e-300 < weight < 1e300 for weight in scaled)
-        if fraction == 0.5 and scale != 1 and abs(exponent) < 100 and normal:
-            values.update({f"weights.{n}": settings.weight(n) * scale for n in active})
+        if fraction == 0.5 and exponent != 1 and abs(exponent) < 100:
+            scaled = {name: math.ldexp(settings.weight(name), 1 - exponent) for name in active}
+            if all(1e-300 < weight < 1e300 for weight in scaled.values()):
+                values.update({f"weights.{name}": weight for name, weight in scaled.items()})
     changes = {name: value for name, value in values.items() if settings.get(name) != value}
     return settings.with_values(changes) if changes else settings
 

@@ -206,3 +206,9 @@ VECTOR_FOR_CODE = {"routing.code.weights.vector": 0.75}
 )
 def test_what_may_rank_otherwise_is_left_as_it_is(changed: Settings) -> None:
     assert plainest(changed, ("vector", "lexical")) == changed
+
+
+@pytest.mark.parametrize("weight", [5e-324, 2.0**-1060, 1e-300, 1e300, 2.0**1020])
+def test_weights_at_the_ends_of_what_a_float_holds_are_left_as_they_are(weight: float) -> None:
+    extreme = Settings().with_values({"weights.vector": weight, "weights.lexical": 1.0})
+    assert plainest(extreme, ("vector", "lexical")) == extreme
