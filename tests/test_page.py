@@ -254,7 +254,10 @@ def at(line: dict[str, Any], curve: dict[str, Any], place: float) -> float:
         return float(line["apart"])
     width = (curve["high"] - curve["low"]) / curve["resolution"]
     begins = curve["low"] + np.cumsum(line["at"]) * width
-    number = max(0, int(np.searchsorted(begins, place + 1e-12, side="right")) - 1)
+    if curve["rightClosed"]:  # a floor keeps the row whose similarity it equals
+        number = max(0, int(np.searchsorted(begins, place - 1e-9, side="left")) - 1)
+    else:
+        number = max(0, int(np.searchsorted(begins, place + 1e-12, side="right")) - 1)
     return float(line["figure"][number] / curve["units"])
 
 
@@ -291,6 +294,14 @@ def test_the_current_and_the_picked_value_are_marked_on_every_curve(findings: Fi
         ]
         told = [mark["value"] for mark in curve["marks"]]
         assert len(told) == 2
+        base = findings.results.current_settings if curve["base"] == "today" else findings.settings
+        for mark, value in zip(curve["marks"], wanted, strict=True):
+            settings = base.with_values({curve["knob"]: value})
+            truth = findings.results.replay.figures([settings], findings.results.metrics)
+            for metric, figures in mark["figures"].items():
+                for group, figure in figures.items():
+                    exact = truth.get(f"{group}.{metric}", 0)
+                    assert figure is None or figure == pytest.approx(exact, abs=1e-8)
         assert [float(text) for text in told if text not in {"off", "none"}] == [
             value for value in wanted if value not in {None, 0}
         ]

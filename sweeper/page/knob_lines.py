@@ -145,13 +145,19 @@ def knob_lines(
         "low": round(axis.low, 5),
         "high": round(axis.high, 5),
         "ratio": axis.by_ratio,
+        "rightClosed": curve.right_closed,
         "integer": knob.integer,
         "resolution": _RESOLUTION,
         "units": _UNITS,
         "apart": round(axis.apart, 5) if has_apart else None,
         "apartText": knob.apart,
         "marks": [
-            {"at": round(place, 5), "value": knob.format(value), "name": name}
+            {
+                "at": round(place, 5),
+                "value": knob.format(value),
+                "name": name,
+                "figures": _at(curve, results, value, list(lines)),
+            }
             for name, value in zip(("current", "pick"), item.marked, strict=False)
             if (place := axis.mark(value, has_apart=has_apart)) is not None
         ],
@@ -159,6 +165,18 @@ def knob_lines(
         "lines": lines,
         "steps": count,
         "thinned": count > steps,
+    }
+
+
+def _at(
+    curve: Curve, results: Results, value: Value, metrics: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return every figure at one value by a replay: no rounding of an axis can move it."""
+    settings = curve.settings.with_values({curve.knob.name: value})
+    figures = results.replay.figures([settings], results.metrics)
+    return {
+        metric: {group: _rounded(figures.get(f"{group}.{metric}", 0)) for group in curve.groups}
+        for metric in metrics
     }
 
 

@@ -507,10 +507,14 @@
     return item.unit ? `${text} ${item.unit}` : text;
   }
 
-  function figureAlong(line, item, at) {
+  function figureAlong(line, item, metric, at) {
+    const mark = item.marks.find((one) => Math.abs(one.at - at) < 1e-9);
+    if (mark) return mark.figures[metric][line.slice];
     if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return line.apart;
+    // A floor keeps the row whose similarity it equals: there a step holds its upper edge.
+    const begun = (edge) => (item.rightClosed ? edge < at - 1e-12 : edge <= at + 1e-12);
     let found = null;
-    for (let n = 0; n < line.at.length && line.at[n] <= at + 1e-12; n += 1) found = line.figure[n];
+    for (let n = 0; n < line.at.length && begun(line.at[n]); n += 1) found = line.figure[n];
     return found ?? line.figure[0];
   }
 
@@ -634,7 +638,7 @@
     const today = placeOf.get(DATA.current);
     const rows = item.lines[metric].map((line) => {
       const address = `${line.slice}.${metric}`;
-      const value = figureAlong(line, item, at);
+      const value = figureAlong(line, item, metric, at);
       const before = figureOf.has(address) ? figureAt(address, today) : null;
       const known = value !== null && before !== null;
       const { more } = DATA.figures[figureOf.get(address)] ?? { more: true };

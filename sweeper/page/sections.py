@@ -324,7 +324,7 @@ def _provenance(findings: Findings, licences: str) -> str:
         "sweep": findings.results.address,
         "status": manifest["status"],
         "started (UTC)": str(manifest["started"])[:16].replace("T", " "),
-        "config": manifest["config_path"],
+        "config": manifest.get("config_path"),
         "golden set": _source(manifest["golden"]),
         "corpus": _source(manifest["corpus"]),
         "candidates": f"{pool['digest'][:16]}, depth {pool['depth']}" if pool["file"] else "none",
