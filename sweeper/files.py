@@ -199,6 +199,9 @@ def write_atomically(path: str | Path, data: str | bytes) -> None:
 def _replace(target: Path, content: bytes) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if target.exists() and not target.is_file():  # a device or a pipe would be gone for good
+        message = "is a device or a pipe, and a file of this name is to be written."
+        raise InputError(Problem(f"{message} Choose another place.", str(target)))
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{_temporary_start()}{os.getpid()}-{secrets.token_hex(8)}.tmp")
     try:

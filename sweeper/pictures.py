@@ -15,6 +15,7 @@ from sweeper.plots import plot_heatmap, plot_knob_curve, plot_staircase, plot_tr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # noqa: TID251 (for the annotation alone)
 
+    from sweeper.plots.tradeoff import Better
     from sweeper.results import Results
     from sweeper.staircase import Curve
 
@@ -29,13 +30,23 @@ __all__ = [
 
 def draw_tradeoff(results: Results, x: str, y: str, *, ax: Axes | None = None) -> Axes:
     """Draw every trial by two figures, with the front and the current setting marked."""
-    return plot_tradeoff(tradeoff_points(results, x, y), x=x, y=y, ax=ax)
+    better = _better(results, x, y)
+    points = tradeoff_points(results, x, y)
+    return plot_tradeoff(points, x=x, y=y, x_better=better[x], y_better=better[y], ax=ax)
+
+
+def _better(results: Results, *addresses: str) -> dict[str, Better]:
+    """Return which way is better for each figure."""
+    less = {str(metric) for metric in results.metrics if not metric.larger_is_better}
+    return {a: "lower" if a.rpartition(".")[2] in less else "higher" for a in addresses}
 
 
 def tradeoff_points(results: Results, x: str, y: str) -> pd.DataFrame:
     """Return the points of ``draw_tradeoff``, one row per trial."""
     points = results.wide([x, y])
-    front = results.pareto({x: "maximize", y: "maximize"})["number"]
+    better = _better(results, x, y)
+    goals = {a: "maximize" if b == "higher" else "minimize" for a, b in better.items()}
+    front = results.pareto(goals)["number"]
     points["is_current"] = results.trials["is_current"].to_numpy()
     points["on_front"] = points.index.isin(front)
     points["label"] = results.labels()

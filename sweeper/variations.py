@@ -54,6 +54,8 @@ def varied(
         )
     replay = results.replay
     try:
+        if settings.origin.captured not in results.kept.pool_files:
+            raise ValueError(f"nothing was captured for {settings.origin.captured}")
         pool = replay.of(settings).pool
     except ValueError as error:
         raise InputError(

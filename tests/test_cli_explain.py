@@ -364,3 +364,12 @@ def test_it_is_said_as_whom_a_question_is_asked(tmp_path: Path) -> None:
     assert explain(results, "q1", "--json").document["user"] == "ada"
     assert "as: " not in explain(results, "q2").stdout
     assert explain(results, "q2", "--json").document["user"] is None
+
+
+def test_candidates_that_were_never_captured_are_not_explained(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    assert invoke("run", write_project(tmp_path), "--results", root, "--no-plots").exit_code == 0
+    for command in (("explain", "small", "q1"), ("curve", "small", "--knob", "rrf_k")):
+        done = invoke(*command, "--results", root, "--settings", "engine.lexical.match=any")
+        assert done.exit_code == 2
+        assert "nothing was captured for engine.lexical.match=any" in done.stderr

@@ -25,6 +25,7 @@ from sweeper.page.document import Budget, document
 from sweeper.page.findings import Findings
 from sweeper.page.knob_lines import thinned
 from sweeper.pick import pick
+from sweeper.pictures import tradeoff_points
 from sweeper.results import Results
 from sweeper.sweep import run_sweep
 from tests.projects import CONFIG, ENTRIES, HOSTILE, QUESTIONS, write_planted_project, write_project
@@ -529,3 +530,25 @@ def test_a_thinned_line_keeps_its_ends_its_extremes_and_what_is_marked(
 @pytest.mark.parametrize("name", sorted(charts()))
 def test_a_chart_is_valid_vega_lite(name: str) -> None:
     altair.Chart.from_dict(charts()[name], validate=True)
+
+
+def test_a_figure_that_never_changes_has_no_say_in_an_axis(tmp_path: Path) -> None:
+    config = CONFIG.replace("[recall@1, mrr, abstention]", "[mrr, returned]")
+    data = Page(html_report(run(tmp_path, config))).data
+    [curve, *_] = [c for c in data["curves"] if c["knob"] == "recency_half_life_days"]
+    assert curve["ratio"]
+    assert "returned" in curve["lines"]
+
+
+def test_the_front_of_a_figure_of_which_less_is_better_holds_the_lowest(tmp_path: Path) -> None:
+    config = CONFIG.replace("[recall@1, mrr, abstention]", "[mrr, returned]")
+    found = run(tmp_path, config)
+    x, y = "overall.returned", "overall.mrr"
+    points = tradeoff_points(found, x, y)
+    for row in points[points["on_front"]].itertuples(index=False):
+        values = dict(zip(points.columns, row, strict=True))
+        beats = (points[x] <= values[x]) & (points[y] >= values[y])
+        strictly = (points[x] < values[x]) | (points[y] > values[y])
+        assert not (beats & strictly).any()
+    assert points.loc[points["on_front"], x].min() == points[x].min()
+    assert "better" in found.plot_tradeoff(x, y).get_title(loc="right")

@@ -107,7 +107,9 @@ def knob_lines(
     }
     on_axis = {m: f[f["low"].notna() & f["exact"] & f["figure"].notna()] for m, f in frames.items()}
     on_axis = {metric: frame for metric, frame in on_axis.items() if len(frame)}
-    views = [changing(frame, knob, item.marked) for frame in on_axis.values()]
+    # A figure that never changes has no say in where to look.
+    telling = [f for f in on_axis.values() if f.groupby("slice")["figure"].nunique().max() > 1]
+    views = [changing(frame, knob, item.marked) for frame in telling or on_axis.values()]
     axis = KnobAxis(knob, min(v[0] for v in views), max(v[1] for v in views)) if views else None
     if axis is None:
         return None

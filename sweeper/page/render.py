@@ -53,6 +53,7 @@ def render(findings: Findings, data: Mapping[str, Any], library: str, licences: 
     )
     results = findings.results
     name = html_text(results.manifest["name"])
+    version = results.manifest.get("versions", {}).get("sweeper", "")
     parts = sections(findings, len(data["trials"]["number"]), licences)
     links = "".join(f'<a href="#{key}">{word}</a>' for key, (word, _) in parts.items())
     page = [
@@ -74,8 +75,8 @@ def render(findings: Findings, data: Mapping[str, Any], library: str, licences: 
         "<main>",
         *(markup for _, markup in parts.values()),
         "</main>",
-        f"<footer>Made by sweeper {html_text(results.manifest['versions']['sweeper'])}. This file "
-        "needs no network and sends nothing.</footer>",
+        f"<footer>Made by sweeper {html_text(version)}. This file needs no network and sends "
+        "nothing.</footer>",
         '<div id="tip" role="tooltip" hidden></div>',
         f'<script type="application/json" id="data">{_json(data)}</script>',
         f"<script>{library}</script>",

@@ -6,6 +6,7 @@ Whatever other people wrote passes through ``html_text``.
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -297,8 +298,8 @@ def _explained(findings: Findings) -> str:
             compared = findings.comparison is not None
             why = "No question moves." if compared else "Every question is answered first today."
         return _section("explained", "One question explained", f"<p>{why}</p>")
-    example = html_text(findings.explanations[0][1].query.query_id)
-    address = html_text(results.address)
+    example = html_text(shlex.quote(findings.explanations[0][1].query.query_id))
+    address = html_text(shlex.quote(results.address))
     return _section(
         "explained",
         "One question explained",
@@ -331,7 +332,9 @@ def _provenance(findings: Findings, licences: str) -> str:
         "engine": pool["provenance"].get("fingerprint") or manifest["spec"].get("engine"),
         "ages measured from": pool["provenance"].get("as_of"),
         "commit": manifest.get("git_commit"),
-        "versions": ", ".join(f"{name} {text}" for name, text in manifest["versions"].items()),
+        "versions": ", ".join(
+            f"{name} {text}" for name, text in manifest.get("versions", {}).items()
+        ),
         "spec": manifest["spec_hash"],
     }
     rows = "".join(
