@@ -24,29 +24,31 @@ __all__ = [
     "draw_knob_curve",
     "draw_staircase",
     "draw_tradeoff",
+    "goals_of",
     "tradeoff_points",
 ]
 
 
 def draw_tradeoff(results: Results, x: str, y: str, *, ax: Axes | None = None) -> Axes:
     """Draw every trial by two figures, with the front and the current setting marked."""
-    better = _better(results, x, y)
+    goals = goals_of(results, x, y)
+    better: dict[str, Better] = {
+        address: "higher" if goal == "maximize" else "lower" for address, goal in goals.items()
+    }
     points = tradeoff_points(results, x, y)
     return plot_tradeoff(points, x=x, y=y, x_better=better[x], y_better=better[y], ax=ax)
 
 
-def _better(results: Results, *addresses: str) -> dict[str, Better]:
-    """Return which way is better for each figure."""
+def goals_of(results: Results, *addresses: str) -> dict[str, str]:
+    """Return for each figure whether it is better the more of it there is, as ``pareto`` asks."""
     less = {str(metric) for metric in results.metrics if not metric.larger_is_better}
-    return {a: "lower" if a.rpartition(".")[2] in less else "higher" for a in addresses}
+    return {a: "minimize" if a.rpartition(".")[2] in less else "maximize" for a in addresses}
 
 
 def tradeoff_points(results: Results, x: str, y: str) -> pd.DataFrame:
     """Return the points of ``draw_tradeoff``, one row per trial."""
     points = results.wide([x, y])
-    better = _better(results, x, y)
-    goals = {a: "maximize" if b == "higher" else "minimize" for a, b in better.items()}
-    front = results.pareto(goals)["number"]
+    front = results.pareto(goals_of(results, x, y))["number"]
     points["is_current"] = results.trials["is_current"].to_numpy()
     points["on_front"] = points.index.isin(front)
     points["label"] = results.labels()

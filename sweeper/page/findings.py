@@ -16,6 +16,7 @@ from sweeper.explain import Explanation, explain_many
 from sweeper.golden import QueryId
 from sweeper.page.knob_lines import KnobLines, with_curves
 from sweeper.pick import Answer, Pick
+from sweeper.pictures import goals_of
 from sweeper.results import Results
 from sweeper.runs import lowest
 from sweeper.settings import Settings
@@ -86,13 +87,8 @@ class Findings:
         wanted += results.trials.index[results.trials["arm"].notna()].tolist()
         goals = {item.address: item.direction for item in self.objectives}
         wanted += results.pareto(goals)["number"].tolist()
-        less = {str(metric) for metric in results.metrics if not metric.larger_is_better}
         for plot in results.manifest["plots"]:
-            axes = {
-                plot[axis]: "minimize" if plot[axis].rpartition(".")[2] in less else "maximize"
-                for axis in ("x", "y")
-            }
-            wanted += results.pareto(axes)["number"].tolist()
+            wanted += results.pareto(goals_of(results, plot["x"], plot["y"]))["number"].tolist()
         wanted += [n for name in results.varied_knobs for n in results.plane(name)]
         figures = results.wide().to_numpy(np.float64)
         known = ~np.isnan(figures).all(axis=0)
