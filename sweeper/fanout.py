@@ -1,8 +1,8 @@
 """Fan-out: chunks of work over this process, its threads, worker processes, or a Dask cluster.
 
 Results come back as they are ready and are kept by the caller, who alone writes. A worker that
-dies takes its unfinished chunk along: what did not come back is sent again, and what kills its
-worker every time is found by running it alone, and reported.
+dies takes its unfinished chunk along: it is sent again, and what kills its worker every time is
+found by running it alone, and reported.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import math
 import multiprocessing
 import os
 import re
-import signal
 import sys
 import time
 import warnings
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sweeper.errors import EngineError, InputError
@@ -26,6 +27,7 @@ from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.replay import Replay
 from sweeper.settings import Settings
+from sweeper.workers import Answer, spread
 
 __all__ = ["BACKENDS", "Backend", "Done", "Fanout"]
 
@@ -46,13 +48,7 @@ _COMPILED_FACTOR = 10
 _FRUITLESS_ROUNDS = 3
 """Rounds that break without any result before each chunk is tried alone."""
 
-_STALLED_SECONDS = 240.0
-"""Time without any result after which a round is taken for lost, whatever became of its workers.
-
-A worker that is killed in the middle of a message may leave the others waiting for its end.
-"""
-
-_TRIES_ALONE = 3
+_TRIES = 3
 """Times that one settings may lose its worker before it is reported."""
 
 _DIED = "its worker process died each time (killed by the system, perhaps for lack of memory)"
@@ -112,6 +108,8 @@ class Fanout:
             raise InputError(
                 f"a scheduler has an address such as tcp://127.0.0.1:8786, got {self.scheduler!r}."
             )
+        if self.backend == "loky" and os.name != "posix":
+            raise InputError("worker processes need a POSIX system: take the backend threading.")
         if self.backend == "threading" and self.timeout_seconds is not None:
             raise InputError(
                 "a thread cannot be stopped: for a timeout take the backend sequential or loky."
@@ -144,7 +142,10 @@ class Fanout:
             yield from self._here(replay, metrics, chunks, stop)
             return
         replay.prepare(settings)
-        with self._cluster(replay, backend, n_jobs) as parallel:
+        if backend == "loky":
+            yield from self._in_processes(replay, metrics, chunks, n_jobs, stop)
+            return
+        with self._joblib(replay, backend, n_jobs) as parallel:
             yield from self._spread(parallel, replay, metrics, chunks, stop)
 
     def _chosen(self, replay: Replay, settings: Sequence[Settings]) -> tuple[Backend, int]:
@@ -153,7 +154,8 @@ class Fanout:
             alone = n_jobs == 1 and self.backend != "dask"
             return ("sequential" if alone else self.backend), n_jobs
         enough = len(settings) * max(1, replay.judgments.n_queries) >= _FROM_TRIAL_QUERIES
-        return ("loky" if n_jobs > 1 and enough else "sequential"), n_jobs
+        pays = enough and n_jobs > 1 and os.name == "posix"
+        return ("loky" if pays else "sequential"), n_jobs
 
     def _here(
         self,
@@ -176,6 +178,38 @@ class Fanout:
             else:
                 yield done
 
+    def _in_processes(
+        self,
+        replay: Replay,
+        metrics: Sequence[Metric],
+        chunks: Sequence[tuple[Settings, ...]],
+        n_jobs: int,
+        stop: Callable[[], bool],
+    ) -> Iterator[Done]:
+        """Replay in processes. A chunk that is lost goes again, then settings by settings."""
+        waiting = deque(chunks)
+        n_lost: Counter[tuple[Settings, ...]] = Counter()
+        task = partial(_done, replay, metrics)
+        spreading = spread(task, waiting, n_jobs, stop=stop, timeout_seconds=self.timeout_seconds)
+        with contextlib.closing(spreading):
+            for found in spreading:
+                chunk = found.item
+                if isinstance(found, Answer):
+                    again, done = False, found.value
+                else:
+                    n_lost[chunk] += 1
+                    most = _TRIES if len(chunk) == 1 else 2
+                    again = found.why == "died" and n_lost[chunk] < most
+                    done = Done(chunk, None, _DIED, 0.0, os.getpid())
+                    if found.why == "late":
+                        done = self._failed(chunk, OutOfTime())
+                if again:
+                    waiting.append(chunk)
+                elif done.error is not None and len(chunk) > 1:
+                    waiting.extend((one,) for one in chunk)
+                else:
+                    yield done
+
     def _spread(
         self,
         parallel: Callable[..., Any],
@@ -184,14 +218,13 @@ class Fanout:
         chunks: Sequence[tuple[Settings, ...]],
         stop: Callable[[], bool],
     ) -> Iterator[Done]:
-        """Replay elsewhere. What is lost with its worker is sent again."""
+        """Replay through joblib. What is lost with its worker is sent again."""
         waiting = dict(enumerate(chunks))
         fruitless = 0
         while waiting and not stop() and fruitless < _FRUITLESS_ROUNDS:
             fruitless += 1
             with contextlib.suppress(*_lost_worker()):
-                patience = self.timeout_seconds or _STALLED_SECONDS
-                for number, done in parallel(replay, metrics, waiting, stop, patience):
+                for number, done in parallel(replay, metrics, waiting, stop, self.timeout_seconds):
                     if done.error is not None and len(done.settings) > 1:
                         continue  # which of them it was is found below
                     fruitless = 0
@@ -212,7 +245,7 @@ class Fanout:
         chunk: tuple[Settings, ...],
     ) -> Done:
         """Replay one settings in a worker of its own; report it if the worker dies each time."""
-        for _ in range(_TRIES_ALONE):
+        for _ in range(_TRIES):
             try:
                 [(_, done)] = parallel(replay, metrics, {0: chunk}, _never, self.timeout_seconds)
             except _LATE:
@@ -229,7 +262,7 @@ class Fanout:
         return Done(chunk, None, text, 0.0, os.getpid())
 
     @contextlib.contextmanager
-    def _cluster(
+    def _joblib(
         self, replay: Replay, backend: Backend, n_jobs: int
     ) -> Iterator[Callable[..., Any]]:
         """Yield a function that replays chunks on a backend of joblib."""
@@ -242,7 +275,6 @@ class Fanout:
                 extra["scatter"] = [replay]  # sent once to each worker, not with every chunk
                 n_jobs = -1
             stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs, **extra))
-            parent = os.getpid()
 
             def parallel(
                 shared: Replay,
@@ -252,7 +284,7 @@ class Fanout:
                 timeout: float | None,
             ) -> Iterator[tuple[int, Done]]:
                 feed = (
-                    delayed(_task)(number, shared, metrics, chunk, parent)
+                    delayed(_numbered)(number, shared, metrics, chunk)
                     for number, chunk in dict(waiting).items()
                     if not stop()
                 )
@@ -282,21 +314,17 @@ def _chunks(
     return [tuple(settings[at : at + size]) for at in range(0, len(settings), size)]
 
 
-def _task(
-    number: int,
-    replay: Replay,
-    metrics: Sequence[Metric],
-    chunk: tuple[Settings, ...],
-    parent: int,
+def _numbered(
+    number: int, replay: Replay, metrics: Sequence[Metric], chunk: tuple[Settings, ...]
 ) -> tuple[int, Done]:
-    if os.getpid() != parent:
-        with contextlib.suppress(ValueError):  # a thread of a cluster's worker
-            # Ctrl-C reaches the whole group; the parent decides what becomes of running work.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return number, _done(replay, metrics, chunk)
+
+
+def _done(replay: Replay, metrics: Sequence[Metric], chunk: tuple[Settings, ...]) -> Done:
     try:
-        return number, _replayed(replay, metrics, chunk)
+        return _replayed(replay, metrics, chunk)
     except Exception as error:  # it is told by the parent, with the settings at fault
-        return number, Done(chunk, None, _told(error), 0.0, os.getpid())
+        return Done(chunk, None, _told(error), 0.0, os.getpid())
 
 
 def _told(error: Exception) -> str:
@@ -314,17 +342,12 @@ def _never() -> bool:
 
 
 def _lost_worker() -> tuple[type[BaseException], ...]:
-    """Return the errors by which a backend says that a worker is gone."""
-    from concurrent.futures.process import BrokenProcessPool
+    """Return the errors by which a cluster says that a worker is gone."""
+    if "distributed" not in sys.modules:
+        return _LATE
+    from distributed.scheduler import KilledWorker
 
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    lost: tuple[type[BaseException], ...] = (BrokenProcessPool, TerminatedWorkerError, *_LATE)
-    if "distributed" in sys.modules:
-        from distributed.scheduler import KilledWorker
-
-        lost = (*lost, KilledWorker)
-    return lost
+    return (*_LATE, KilledWorker)
 
 
 @contextlib.contextmanager

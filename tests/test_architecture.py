@@ -178,6 +178,7 @@ LAYERS: tuple[str, ...] = (
     "opening",
     "manifest",
     "interrupts",
+    "workers",
     "fanout",
     "live",
     "sources",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +21,7 @@ from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
 from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
+from tests.processes import Killing
 from tests.projects import assert_same_frames, write_project
 
 METRICS = parse_metrics(["mrr", "recall@5"])
@@ -155,27 +153,6 @@ def test_settings_that_take_too_long_are_told_and_the_others_run(backend: work.B
     assert errors == {3: f"it took longer than {seconds:g} seconds"}
 
 
-class StallsOnce:
-    """Hangs the first time that a settings is replayed, in whichever process."""
-
-    def __init__(self, mark: Path) -> None:
-        self._mark = mark
-
-    def __call__(self, item: Settings) -> None:
-        if item.rrf_k == 3 and not self._mark.exists():
-            self._mark.touch()
-            time.sleep(60)
-
-
-@pytest.mark.slow
-def test_a_round_that_stalls_is_taken_for_lost_and_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(work, "_STALLED_SECONDS", 4.0)
-    n_done, errors = outcome(Fanout("loky", n_jobs=2), StallsOnce(tmp_path / "stalled"))
-    assert (n_done, errors) == (8, {})
-
-
 def test_a_chunk_has_the_time_of_one_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     n_done, errors = outcome(Fanout("sequential", timeout_seconds=0.3), hangs)
     assert (n_done, list(errors)) == (7, [3])
@@ -221,7 +198,8 @@ def test_workers_killed_at_random_lose_and_repeat_nothing(tmp_path: Path) -> Non
     config = many(tmp_path, 500 if FULL else 120)
     one = run_sweep(config, root=tmp_path / "one")
     jobs = 16 if FULL else 4
-    with Killing(tmp_path / "other", 40 if FULL else 6) as killing:
+    grew = Growing(tmp_path / "other")
+    with Killing(40 if FULL else 6, pause=lambda _: 0.005, due=grew) as killing:
         other = run_sweep(config, root=tmp_path / "other", fanout=Fanout("loky", n_jobs=jobs))
     assert killing.count >= (10 if FULL else 2)
     assert other.failed == ()
@@ -229,47 +207,16 @@ def test_workers_killed_at_random_lose_and_repeat_nothing(tmp_path: Path) -> Non
     assert_same_frames(one.results.folder, other.results.folder)
 
 
-class Killing:
-    """Kills a random worker of this process whenever a sweep got on since the last kill."""
+class Growing:
+    """Says whether a sweep's journal grew since it last said so."""
 
-    def __init__(self, root: Path, most: int) -> None:
-        self._root, self._most = root, most
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._kill)
-        self.count = 0
+    def __init__(self, root: Path) -> None:
+        self._root, self._seen = root, 0
 
-    def __enter__(self) -> Killing:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _kill(self) -> None:
-        rng = random.Random(0)
-        seen = 0
-        while self.count < self._most and not self._over.wait(0.005):
-            size = sum(path.stat().st_size for path in self._root.glob("*/*/journal.jsonl"))
-            children = list(workers())
-            if size > seen and children:
-                seen = size
-                self.count += 1
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(rng.choice(children), signal.SIGKILL)
-
-
-def workers() -> Iterator[int]:
-    """Yield the worker processes of this one (Linux)."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                status = (folder / "stat").read_text().rpartition(")")[2].split()
-                command = (folder / "cmdline").read_text()
-            except OSError:
-                continue
-            if int(status[1]) == os.getpid() and "popen_loky" in command:
-                yield int(folder.name)
+    def __call__(self) -> bool:
+        size = sum(path.stat().st_size for path in self._root.glob("*/*/journal.jsonl"))
+        grew, self._seen = size > self._seen, max(size, self._seen)
+        return grew
 
 
 def test_failed_settings_are_listed_kept_apart_and_tried_again(

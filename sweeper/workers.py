@@ -1,0 +1,299 @@
+"""Worker processes that share nothing but memory that none of them writes.
+
+Each has a pipe of its own, and the end of that pipe is the end of its worker. Pools whose workers
+share queues and locks have moments at which a worker that is killed leaves all others, or whoever
+reads their answers, waiting for ever; here a kill costs the item that its worker had, whenever it
+comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from types import TracebackType
+from typing import IO, Any, Generic, Literal, TypeVar
+
+from sweeper.errors import EngineError
+
+__all__ = ["Answer", "Lost", "serve", "spread"]
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+_MAPPED_BYTES = 1_000_000
+"""Arrays from this size on are mapped by every worker, smaller ones copied."""
+
+_ALIGNED = 64
+
+_STILLBORN = 10
+"""Deaths of starting workers in a row, and two more for each worker, until that is told."""
+
+_READY = "ready"
+
+_START = "import sys; sys.path[:] = sys.argv[3:]; from sweeper.workers import serve; serve()"
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Item, Value]):
+    """What a worker made of an item."""
+
+    item: Item
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Lost(Generic[Item]):
+    """An item whose worker is gone: it ``died``, or was ended since it was ``late``."""
+
+    item: Item
+    why: Literal["died", "late"]
+
+
+def spread(
+    function: Callable[[Item], Value],
+    waiting: deque[Item],
+    n_workers: int,
+    *,
+    stop: Callable[[], bool],
+    timeout_seconds: float | None = None,
+) -> Generator[Answer[Item, Value] | Lost[Item]]:
+    """Call a function for every item in worker processes; yield what becomes of each, in any order.
+
+    Workers begin as there is something to do for them and are gone when this ends, however it ends.
+
+    Parameters
+    ----------
+    function
+        Sent to each worker once, with all that it holds. It raises nothing.
+    waiting
+        Taken from the left; ``None`` is no item. Whoever consumes the answers may add to it.
+    n_workers
+        Most at a time.
+    stop
+        Asked before an item is begun; once it says yes, what runs is finished and the rest left.
+    timeout_seconds
+        Longest time for one item.
+
+    Raises
+    ------
+    EngineError
+        If workers cannot be started, or die one after another while they start.
+    """
+    with _Shared(function) as shared, contextlib.ExitStack() as stack:
+        workers: dict[Connection, _Worker] = {}
+        stack.callback(_end_all, workers)
+        stillborn = 0
+        while True:
+            todo = 0 if stop() else len(waiting)
+            for worker in workers.values():
+                if todo and worker.idle:
+                    worker.begin(waiting.popleft(), timeout_seconds)
+                    todo -= 1
+            if not todo and not any(worker.busy for worker in workers.values()):
+                return
+            starting = sum(not worker.ready for worker in workers.values())
+            for _ in range(min(n_workers - len(workers), todo - starting)):
+                started = _Worker(shared, n_workers)
+                workers[started.pipe] = started
+            for worker in _heard(workers):
+                told = worker.receive()
+                if told is None:
+                    del workers[worker.pipe]
+                    worker.end()
+                    stillborn = 0 if worker.ready else stillborn + 1
+                    if stillborn >= _STILLBORN + 2 * n_workers:
+                        raise EngineError(
+                            f"{stillborn} worker processes were killed while they started, perhaps "
+                            "for lack of memory. Take fewer (--jobs), or this process alone: "
+                            "--backend sequential"
+                        )
+                    if worker.busy:
+                        yield Lost(worker.item, "late" if worker.late else "died")
+                elif worker.busy:
+                    item, worker.item = worker.item, None
+                    stillborn = 0
+                    yield Answer(item, told)
+                elif told == _READY:
+                    stillborn = 0
+                    worker.ready = True
+                else:
+                    raise EngineError(
+                        f"a worker process cannot load what it needs ({told}). Take this process "
+                        "alone: --backend sequential"
+                    )
+
+
+def _heard(workers: dict[Connection, _Worker]) -> list[_Worker]:
+    """Wait until some worker has something to say or is gone; end those that are late."""
+    now = time.monotonic()
+    ends = [worker.until for worker in workers.values() if worker.busy]
+    nearest = min((end for end in ends if end is not None), default=None)
+    heard = wait(list(workers), None if nearest is None else max(0.0, nearest - now))
+    found = [workers[pipe] for pipe in heard]  # type: ignore[index]
+    now = time.monotonic()
+    for worker in workers.values():
+        if worker not in found and worker.busy and worker.until is not None and now > worker.until:
+            worker.late = True
+            worker.process.kill()
+            found.append(worker)
+    return found
+
+
+def _end_all(workers: dict[Connection, _Worker]) -> None:
+    for worker in workers.values():
+        worker.process.kill()
+    for worker in workers.values():
+        worker.end()
+
+
+class _Worker:
+    """One process and this process' end of its pipe."""
+
+    def __init__(self, shared: _Shared, n_workers: int) -> None:
+        self.pipe, theirs = Pipe()
+        self.ready = False
+        self.item: Any = None
+        self.until: float | None = None
+        self.late = False
+        each = str(max(1, (os.cpu_count() or 1) // n_workers))
+        with theirs:
+            fds = (theirs.fileno(), shared.file.fileno())
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", _START, *map(str, fds), *sys.path],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=fds,
+                    # Ctrl-C reaches a whole group; this process decides what becomes of the others.
+                    process_group=0,
+                    env=dict.fromkeys(_THREADS, each) | dict(os.environ),
+                )
+            except OSError as error:
+                self.pipe.close()
+                raise EngineError(
+                    f"a worker process cannot be started ({error}). Take fewer (--jobs), or this "
+                    "process alone: --backend sequential"
+                ) from error
+        with contextlib.suppress(OSError):  # it is gone already, and that will be heard
+            self.pipe.send((shared.spans, shared.head))
+
+    @property
+    def busy(self) -> bool:
+        return self.item is not None
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and self.item is None
+
+    def begin(self, item: object, timeout_seconds: float | None) -> None:
+        self.item = item
+        if timeout_seconds is not None:
+            self.until = time.monotonic() + timeout_seconds
+        with contextlib.suppress(OSError):  # as above
+            self.pipe.send(item)
+
+    def receive(self) -> Any:
+        """Return what the worker says, or ``None`` if it is gone."""
+        if self.late:
+            return None
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.pipe.close()
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A value in memory that workers map, its large arrays as they are (pickle protocol 5)."""
+
+    value: object
+    file: IO[bytes] = field(init=False)
+    spans: list[tuple[int, int]] = field(init=False, default_factory=list)
+    head: tuple[int, int] = field(init=False)
+
+    def __enter__(self) -> _Shared:
+        import cloudpickle  # also functions of a notebook
+
+        with contextlib.ExitStack() as stack:
+            self.file = stack.enter_context(_nameless_file())
+
+            def keep(buffer: pickle.PickleBuffer) -> bool:
+                """Say whether to pickle the buffer with the rest."""
+                with buffer.raw() as raw:
+                    if raw.nbytes < _MAPPED_BYTES:
+                        return True
+                    self.spans.append(self._written(raw))
+                    return False
+
+            head = cloudpickle.dumps(self.value, protocol=5, buffer_callback=keep)
+            self.head = self._written(memoryview(head))
+            self.file.flush()
+            stack.pop_all()
+        return self
+
+    def _written(self, data: memoryview) -> tuple[int, int]:
+        at = -(-self.file.tell() // _ALIGNED) * _ALIGNED
+        self.file.seek(at)
+        self.file.write(data)
+        return at, at + data.nbytes
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.file.close()
+
+
+def _nameless_file() -> IO[bytes]:
+    """Return a file that is gone with the last process that has it open."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("sweeper"), "r+b")
+    return tempfile.TemporaryFile()
+
+
+# --- in a worker ----------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Be a worker: answer items until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe_fd, file_fd = (int(text) for text in sys.argv[1:3])
+    for fd in (pipe_fd, file_fd):
+        os.set_inheritable(fd, False)
+    with contextlib.suppress(EOFError, OSError), Connection(pipe_fd) as pipe:
+        spans, head = pipe.recv()
+        try:
+            function = _loaded(file_fd, spans, head)
+        except Exception as error:
+            pipe.send(f"{type(error).__name__}: {error}")
+            return
+        pipe.send(_READY)
+        with contextlib.suppress(MemoryError):  # no room for the answer: the end of the pipe tells
+            while True:
+                pipe.send(function(pipe.recv()))
+
+
+def _loaded(file_fd: int, spans: Sequence[tuple[int, int]], head: tuple[int, int]) -> Any:
+    view = memoryview(mmap.mmap(file_fd, 0, access=mmap.ACCESS_READ))
+    os.close(file_fd)
+    buffers = [view[first:last] for first, last in spans]
+    return pickle.loads(view[slice(*head)], buffers=buffers)
