@@ -176,7 +176,7 @@ def steps_table(curve: Curve, addresses: Sequence[str]) -> Table:
 
 
 def plateau_table(curve: Curve, address: str, count: int = 8) -> Table:
-    """Return the stretches of the knob with a figure's highest values, best first.
+    """Return the stretches of the knob with a figure's best values, best first.
 
     Parameters
     ----------
@@ -189,9 +189,12 @@ def plateau_table(curve: Curve, address: str, count: int = 8) -> Table:
     """
     table = steps_table(curve, [address])
     rows = [row for row in table.rows if row[3] and not math.isnan(row[4])]
-    rows.sort(key=lambda row: -row[4])
+    texts = [str(metric) for metric in curve.metrics]
+    more = curve.metrics[texts.index(address.rpartition(".")[2])].larger_is_better
+    rows.sort(key=lambda row: -row[4] if more else row[4])
+    best = "highest" if more else "lowest"
     return Table(
-        f"Where {figure_label(address)} is highest along {curve.knob.label or curve.knob.name}",
+        f"Where {figure_label(address)} is {best} along {curve.knob.label or curve.knob.name}",
         (Column(curve.knob.name), Column(figure_label(address), "right", key=address)),
         tuple((row[0], row[4]) for row in rows[:count]),
     )

@@ -129,7 +129,7 @@ def pick(
             seed=seed,
         ),
         n_questions=len(scores.queries(wanted[0].address)),
-        n_trials=len(settings),
+        n_trials=len(settings) - results.n_failed,
         n_feasible=int(choice.feasible.sum()),
         horizon_days=horizon_days,
     )

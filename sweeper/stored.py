@@ -227,11 +227,21 @@ class StoredSweep:
         Columns: ``trial_id``, ``query_id``, ``slice``, ``query``, ``first_position`` (0 is absent),
         ``positions`` (the first position of each expected key), ``returned``, one per metric (NaN
         where it is undefined).
+
+        Raises
+        ------
+        InputError
+            If there is no such trial, or it failed and its engine shows no candidates.
         """
         number = self.trial(trial)
         trial_id = self.trials["trial_id"].iloc[number]
         if trial_id in self._kept_queries:
             table = self._kept_queries[trial_id].reset_index(drop=True)
+        elif not self.replayable and self.trials["status"].iloc[number] == "failed":
+            raise InputError(
+                f"{self.address} has no figures of trial {self.named(number)} (status failed). The "
+                "same sweep run tries it again."
+            )
         else:
             positions = self.positions([number])
             table = per_query_table(self.golden, positions, [trial_id], self.metrics)

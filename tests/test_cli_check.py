@@ -69,6 +69,13 @@ def test_a_config_is_checked_with_its_files_and_captured_for_the_sweep(
     assert outlook["captures"] == 0
 
 
+def test_what_a_sampler_will_propose_is_counted(config: Path, tmp_path: Path) -> None:
+    sampler = ("--set", "sampler={kind: tpe, n_trials: 30, seed: 1}")
+    found = invoke("check", config, "--results", tmp_path / "results", *sampler, "--json").document
+    assert found["facts"]["settings"] == 1
+    assert found["facts"]["settings to propose"] == 30
+
+
 def test_warnings_are_counted_and_small_slices_named(config: Path, tmp_path: Path) -> None:
     done = invoke("check", tmp_path / "golden.jsonl")
     assert done.exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,27 @@ def test_a_metric_decides_the_tables_too(results: Path, tmp_path: Path) -> None:
         f"Where {group} recall@1 is highest along recency half-life"
         for group in ("fresh", "entity")
     ]
+
+
+def test_a_figure_decides_its_table_alone(results: Path, tmp_path: Path) -> None:
+    done = curve(results, "--metric", "overall.mrr", "-o", tmp_path / "stairs")
+    titles = [line for line in done.stdout.splitlines() if line.startswith("Where ")]
+    assert titles == ["Where overall MRR is highest along recency half-life"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_best_of_a_metric_is_its_least_where_less_is_better(tmp_path: Path) -> None:
+    config = write_project(tmp_path)
+    options = ("--results", tmp_path / "results", "--no-plots")
+    changes = ("space={min_similarity: [0, 0.4]}", "metrics=[mrr, returned]")
+    done = invoke("run", config, *options, *(x for text in changes for x in ("--set", text)))
+    assert done.exit_code == 0, done.stderr
+    knob = ("--knob", "min_similarity", "--metric", "overall.returned")
+    done = curve(tmp_path / "results", *knob, "--no-plot")
+    _, _, rest = done.stdout.partition("Where overall returned is lowest along ")
+    figures = [float(row.split()[-1]) for row in rest.splitlines() if re.match(r"[\d.]+ to", row)]
+    assert figures == sorted(figures)
+    assert figures[0] < figures[-1]
 
 
 def test_csv_has_every_step_and_the_value_apart(results: Path) -> None:
@@ -128,6 +150,7 @@ def test_the_plot_is_the_methods_and_marks_what_runs_today(results: Path, tmp_pa
     [
         (("--knob", "limit"), '--knob: "limit" has no exact curve.'),
         (("--metric", "ndcg@3"), '--metric: "ndcg@3" was not recorded.'),
+        (("--metric", "frsh.mrr"), '"frsh.mrr" was not recorded. Did you mean "fresh.mrr"?'),
         (("--settings", "rrf_k"), "write knob=value"),
         (("--settings", "limit=500"), "--settings: a depth of 500 is more than the"),
         (("--settings", "rrf=20"), "unknown knob"),

@@ -14,7 +14,7 @@ from sweeper.corpus import Corpus
 from sweeper.embedders import HashEmbedder
 from sweeper.engines import EmbeddedEngine
 from sweeper.engines.lexical import Match
-from sweeper.errors import EngineError
+from sweeper.errors import EngineError, InputError
 from sweeper.formats import read_corpus
 from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.pools import QueryCandidates
@@ -344,6 +344,8 @@ def test_a_question_that_is_never_answered_fails_the_sweep_and_is_named(
 
     results = load("remote", root=tmp_path / "results")
     assert results.wide().isna().all().all(), "a missing answer is never a 0"
+    with pytest.raises(InputError, match=r"no figures of trial #0 .* run tries it again"):
+        results.compare(0, 0)
 
 
 # --- gates over live engines ----------------------------------------------------------------------

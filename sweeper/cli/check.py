@@ -110,6 +110,7 @@ def _check_config(
     settings = [trial.settings for trial in trials]
     facts: dict[str, object] = {
         "settings": len(trials),
+        **({"settings to propose": config.file.sampler.n_trials} if config.adaptive else {}),
         "questions": len(golden),
         "slices": len(golden.slices),
         **({} if entries is None else {"entries": len(entries)}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from sweeper.cli import console
 from sweeper.cli.options import Assignments, ResultsFolder, changed, opened
 from sweeper.cli.run import print_tables, table_document
 from sweeper.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from sweeper.results import Results
 
 __all__ = ["curve"]
 
@@ -22,7 +25,10 @@ def curve(
     ] = "recency_half_life_days",
     metric: Annotated[
         str | None,
-        typer.Option(help="What is shown and drawn; by default the objectives, and the first one."),
+        typer.Option(
+            help="Metric, or figure such as entity.recall@10, that is shown and drawn; by default "
+            "the objectives, and the first one's metric."
+        ),
     ] = None,
     trial: Annotated[
         str, typer.Option(help="The trial that gives the other knobs: number, id, arm, or current.")
@@ -48,10 +54,7 @@ def curve(
 
     found, knob = opened(sweep, results), knob_name(knob)
     base = changed(found, trial, settings)
-    texts = [str(item) for item in found.metrics]
-    chosen = metric or found.objectives[0].address.rpartition(".")[2]
-    if chosen not in texts:
-        raise InputError(f'--metric: "{chosen}" was not recorded. {did_you_mean(chosen, texts)}')
+    shown = _shown(found, metric)
     try:
         line = asked_curve(found, knob, base)
         margins = margins_of(line, found.replay, base.on_axis(knob))
@@ -80,10 +83,7 @@ def curve(
         return
     console.emit("\n".join([sentences[0] + ":", *(f"  {text}" for text in sentences[1:])]))
     console.emit()
-    shown = [item.address for item in found.objectives]
-    if metric is not None:
-        shown = [f"{address.rpartition('.')[0]}.{metric}" for address in shown]
-    tables = [plateau_table(line, address) for address in dict.fromkeys(shown)]
+    tables = [plateau_table(line, address) for address in shown]
     print_tables(tables, markdown=markdown)
     console.emit()
     console.emit(f"{len(line.edges)} steps; --csv or --json prints them all.")
@@ -91,6 +91,7 @@ def curve(
         from sweeper.pictures import draw_staircase
         from sweeper.plots import save
 
+        chosen = shown[0].rpartition(".")[2]
         ax = draw_staircase(found, line, chosen)
         if out is None:
             today = found.settings[found.trial("current")]
@@ -98,3 +99,18 @@ def curve(
             out = found.folder / "plots" / file_stem("exact", knob, chosen, *other)
         for path in save(ax, out):
             console.emit(str(path))
+
+
+def _shown(found: Results, metric: str | None) -> list[str]:
+    """Return the figures whose plateaus are printed; the first one's metric is drawn."""
+    objectives = [item.address for item in found.objectives]
+    if metric is None:
+        return list(dict.fromkeys(objectives))
+    figures = [str(address) for address in found.wide().columns]
+    if metric in figures:
+        return [metric]
+    metrics = [str(item) for item in found.metrics]
+    if metric in metrics:
+        return list(dict.fromkeys(f"{item.rpartition('.')[0]}.{metric}" for item in objectives))
+    hint = did_you_mean(metric, figures if "." in metric else metrics)
+    raise InputError(f'--metric: "{metric}" was not recorded. {hint}')
