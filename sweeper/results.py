@@ -198,7 +198,9 @@ class Results(StoredSweep):
         if policy not in get_args(Policy):
             raise InputError(f'policy "{policy}": {did_you_mean(policy, get_args(Policy))}')
         if not horizon_days >= 0:
-            raise InputError(f"horizon_days: must be at least 0, got {horizon_days:g}.")
+            raise InputError(
+                f"the horizon must be a number of days of at least 0, got {horizon_days:g}."
+            )
         return pick(
             self,
             objectives=self._objectives(objectives),

@@ -13,7 +13,7 @@ from sweeper.settings import Settings
 if TYPE_CHECKING:
     from sweeper.results import Results
 
-__all__ = ["varied"]
+__all__ = ["replaced", "varied"]
 
 
 def varied(
@@ -46,12 +46,7 @@ def varied(
     base = results.settings[results.trial(trial)]
     if not changes:
         return base
-    if isinstance(changes, Settings):
-        settings = changes
-    else:
-        settings = base.with_values(
-            dict(_parsed(name, value, where) for name, value in changes.items())
-        )
+    settings = changes if isinstance(changes, Settings) else replaced(base, changes, where=where)
     replay = results.replay
     try:
         if settings.origin.captured not in results.kept.pool_files:
@@ -69,6 +64,17 @@ def varied(
             f"that {results.address} captured. Add it to the space and run the sweep."
         )
     return settings
+
+
+def replaced(base: Settings, changes: Mapping[str, Value], *, where: str) -> Settings:
+    """Return settings with some knobs changed; names may be short, values texts.
+
+    Raises
+    ------
+    InputError
+        If there is no such knob, or a value is outside its domain.
+    """
+    return base.with_values(dict(_parsed(name, value, where) for name, value in changes.items()))
 
 
 def _parsed(name: str, value: Value, where: str) -> tuple[str, Value]:

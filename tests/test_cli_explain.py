@@ -331,7 +331,7 @@ def test_the_weight_of_triples_has_a_short_name_in_settings(routed: Path) -> Non
         *("explain", "routed", "r1", "--results", routed, "--settings", "triples_weight=-1")
     )
     assert done.exit_code == 2
-    assert "--settings triples_weight: must be" in done.stderr
+    assert "--settings: triples_weight: must be" in done.stderr
 
 
 def test_the_weight_of_triples_has_a_short_name_for_its_curve(routed: Path) -> None:

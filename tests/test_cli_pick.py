@@ -151,11 +151,11 @@ def test_what_is_emitted_is_what_the_settings_emit_in_python(results: Path, form
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--horizon", "-1"], "--horizon"),
+        (["--horizon", "-1"], "the horizon must be a number of days of at least 0, got -1"),
         (["--maximize", "nothing.mrr"], "nothing.mrr: no question has this figure."),
         (["--subject-to", "nothing.mrr >= 0"], "nothing.mrr: no question has this figure."),
         (["--maximize", "entitty.mrr"], 'Did you mean "entity.mrr"?'),
-        (["--subject-to", "entity.mrr is fine"], "--subject-to"),
+        (["--subject-to", "entity.mrr is fine"], '"entity.mrr is fine" is no constraint. Write'),
         (["--subject-to", "entitty.mrr >= current"], 'Did you mean "entity.mrr"?'),
         (["--name", "rrf_k"], "write knob=name"),
         (["--name", "rrfk=K"], "rrf_k"),

@@ -72,9 +72,9 @@ def test_without_a_feasible_setting_there_is_a_report_all_the_same(
     ("arguments", "message"),
     [
         (("smal",), 'Did you mean "small"?'),
-        (("small", "--horizon", "-1"), "--horizon: must be a number of days of at least 0"),
+        (("small", "--horizon", "-1"), "the horizon must be a number of days of at least 0"),
         (("small", "--maximize", "fresh.mr"), 'no figure "fresh.mr"'),
-        (("small", "--subject-to", "fresh.mrr"), "--subject-to"),
+        (("small", "--subject-to", "fresh.mrr"), '"fresh.mrr" is no constraint'),
     ],
 )
 def test_wrong_use_is_one_message(root: Path, arguments: tuple[str, ...], message: str) -> None:

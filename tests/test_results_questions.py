@@ -86,7 +86,7 @@ def test_a_pick_is_what_the_command_prints(bundled: Results, root: Path) -> None
         ({"constraints": "entity.mrr => 1"}, "write >= instead of =>"),
         ({"constraints": ["entty.mrr >= current"]}, r'no figure "entty.mrr"'),
         ({"policy": "suported"}, r'Did you mean "supported"'),
-        ({"horizon_days": math.nan}, "horizon_days: must be at least 0"),
+        ({"horizon_days": math.nan}, "the horizon must be a number of days of at least 0"),
     ],
 )
 def test_a_pick_says_what_it_cannot_read(

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeper.cli import console
-from sweeper.errors import InputError, Problem
+from sweeper.errors import InputError
 
 if TYPE_CHECKING:
-    from sweeper.constraints import Constraint, Objective
-    from sweeper.knobs import Value
-    from sweeper.picked import Pick
     from sweeper.results import Results
     from sweeper.settings import Settings
 
@@ -29,7 +26,6 @@ __all__ = [
     "assigned",
     "changed",
     "opened",
-    "picked",
 ]
 
 ResultsFolder = Annotated[
@@ -80,21 +76,17 @@ Horizon = Annotated[
 
 def assigned(base: Settings, texts: list[str]) -> Settings:
     """Return settings with some knobs changed by texts such as ``rrf_k=20``."""
-    from sweeper.knobs import knob, knob_name
+    from sweeper.variations import replaced
 
-    values: dict[str, Value] = {}
-    for text in texts:
-        name, sign, raw = text.partition("=")
+    return replaced(base, _assignments(texts), where="--settings")
+
+
+def _assignments(texts: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for text, (_, sign, _) in zip(texts, pairs, strict=True):
         if not sign:
             raise InputError(f'--settings "{text}": write knob=value, for example rrf_k=20.')
-        try:
-            own = knob(knob_name(name.strip()))
-            values[own.name] = own.parse(raw)
-        except KeyError as error:
-            raise InputError(Problem(str(error.args[0]), where="--settings")) from error
-        except ValueError as error:
-            raise InputError(Problem(str(error), where=f"--settings {name.strip()}")) from error
-    return base.with_values(values)
+    return {name.strip(): value for name, _, value in pairs}
 
 
 def changed(results: Results, trial: str, texts: list[str] | None) -> Settings:
@@ -108,8 +100,7 @@ def changed(results: Results, trial: str, texts: list[str] | None) -> Settings:
     """
     from sweeper.variations import varied
 
-    settings = assigned(results.settings[results.trial(trial)], texts or [])
-    return varied(results, trial, settings, where="--settings")
+    return varied(results, trial, _assignments(texts or []), where="--settings")
 
 
 def opened(sweep: str, root: Path) -> Results:
@@ -123,58 +114,3 @@ def opened(sweep: str, root: Path) -> Results:
             "no figures (status failed). The same sweep run tries them again."
         )
     return found
-
-
-def picked(
-    found: Results,
-    maximize: list[str] | None,
-    subject_to: list[str] | None,
-    policy: Policy,
-    horizon_days: float,
-) -> Pick:
-    """Recommend a setting, by what the options of ``sweep pick`` say.
-
-    Raises
-    ------
-    InputError
-        If an option cannot be read.
-    InfeasibleError
-        If no setting meets the constraints.
-    """
-    from sweeper.pick import pick
-
-    if not horizon_days >= 0:
-        raise InputError(
-            f"--horizon: must be a number of days of at least 0, got {horizon_days:g}."
-        )
-    return pick(
-        found,
-        objectives=_objectives(found, maximize),
-        constraints=_constraints(found, subject_to),
-        policy=policy.value,
-        horizon_days=horizon_days,
-    )
-
-
-def _objectives(found: Results, texts: list[str] | None) -> list[Objective] | None:
-    from sweeper.constraints import Objective
-
-    if not texts:
-        return None
-    found.wide(texts)
-    return [Objective(text, "maximize") for text in texts]
-
-
-def _constraints(found: Results, texts: list[str] | None) -> list[Constraint] | None:
-    from sweeper.constraints import parse_constraint
-
-    if texts is None:
-        return None
-    parsed = []
-    for text in texts:
-        try:
-            parsed.append(parse_constraint(text))
-        except ValueError as error:
-            raise InputError(Problem(str(error), where="--subject-to")) from error
-    found.wide([item.address for item in parsed])
-    return parsed

@@ -17,7 +17,6 @@ from sweeper.cli.options import (
     ResultsFolder,
     SubjectTo,
     opened,
-    picked,
 )
 from sweeper.deploy import ENV_PREFIX
 from sweeper.errors import InputError, Problem
@@ -65,7 +64,9 @@ def pick(
     """
     names = _names(name or [])
     found = opened(sweep, results)
-    answer = picked(found, maximize, subject_to, policy, horizon)
+    answer = found.pick(
+        objectives=maximize, constraints=subject_to, policy=policy.value, horizon_days=horizon
+    )
     _keep(found, answer)
     if json:
         console.print_json("sweep.pick/1", _document(found, answer))

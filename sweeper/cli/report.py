@@ -16,7 +16,6 @@ from sweeper.cli.options import (
     ResultsFolder,
     SubjectTo,
     opened,
-    picked,
 )
 from sweeper.errors import InfeasibleError
 
@@ -47,7 +46,12 @@ def report(
     found = opened(sweep, results)
     with console.progress("Writing the report"):
         try:
-            answer = picked(found, maximize, subject_to, policy, horizon)
+            answer = found.pick(
+                objectives=maximize,
+                constraints=subject_to,
+                policy=policy.value,
+                horizon_days=horizon,
+            )
         except InfeasibleError as error:
             console.warn(f"no recommendation: {error}")
             path = write_html_report(found, problem=str(error), path=out)
