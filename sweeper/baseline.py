@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 GATED = ("recall@10", "mrr")
-"""Metrics whose fall fails a gate; others are reported. ``recall@10`` cannot see a pure demotion,
-so ``mrr`` is read too."""
+"""Metrics whose fall fails a gate unless others are named; the rest is reported. ``recall@10``
+cannot see a pure demotion, so ``mrr`` is read too."""
 
 _VERSION = 1
 _DECIMALS = 4
@@ -84,8 +84,15 @@ def round_to(value: float, decimals: int) -> float:
     return float(f"{value:.{decimals}f}")
 
 
-def read_baseline(path: str | Path) -> Baseline:
+def read_baseline(path: str | Path, *, gated: Sequence[str] = ()) -> Baseline:
     """Read a baseline: ours, or SOAT's (``metrics`` and ``by_kind`` with ``recall_at_10``).
+
+    Parameters
+    ----------
+    path
+        A JSON file.
+    gated
+        Metrics each of which it must hold; without any, one of ``GATED``.
 
     Raises
     ------
@@ -110,7 +117,12 @@ def read_baseline(path: str | Path) -> Baseline:
             **_mapping(data["by_kind"], name, "by_kind"),
         }
     figures, decimals = _figures(_mapping({} if raw is None else raw, name, "figures"), name)
-    if not any(metric in GATED for table in figures.values() for metric in table):
+    held = {metric for table in figures.values() for metric in table}
+    for metric in gated:
+        if metric not in held:
+            remedy = f"{_REMEDY} --metric {metric}"
+            raise InputError(Problem(f"holds no {metric} of any slice. {remedy}", name))
+    if not gated and not held.intersection(GATED):
         raise InputError(Problem(f"holds neither recall@10 nor mrr of any slice. {_REMEDY}", name))
     positions = data.get("first_positions")
     if positions is None:

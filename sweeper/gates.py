@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from sweeper.baseline import GATED, Baseline, round_to
 from sweeper.golden import OVERALL
 from sweeper.paired import fewest_to_differ, sign_flip_test
 
-__all__ = ["GatePolicy", "Line", "Verdict", "judge"]
+__all__ = ["GatePolicy", "Line", "Verdict", "can_be_tested", "judge"]
 
 GatePolicy = Literal["strict", "tolerance", "significant", "direction"]
 
@@ -70,6 +70,11 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
+def can_be_tested(metric: str) -> bool:
+    """Return whether ``significant`` can test a metric: by where the first expected document is."""
+    return _of_position(metric) is not None
+
+
 def judge(
     baseline: Baseline | None,
     now: Baseline,
@@ -80,6 +85,7 @@ def judge(
     slices: Mapping[str, str] | None = None,
     spread: Mapping[str, float] | None = None,
     unstable: frozenset[str] = frozenset(),
+    gated: Collection[str] = GATED,
 ) -> Verdict:
     """Compare today's figures with a baseline.
 
@@ -95,7 +101,8 @@ def judge(
         ``strict``: no gated figure may be lower. ``tolerance``: none may be lower by more than the
         slice's tolerance. ``significant``: a fall counts if a paired test over the questions has
         p <= 0.05, and one question that breaks hard counts by itself; needs first positions in the
-        baseline, and tests ``recall@10`` too by the first expected document. ``direction``: figures
+        baseline, and tests ``recall@10`` too by the first expected document; a fall that is not
+        ``can_be_tested`` is undecided. ``direction``: figures
         were produced, none is zero that was not, none is lower.
     tolerance
         Allowed fall, one for all or per slice.
@@ -106,15 +113,17 @@ def judge(
         fall within it.
     unstable
         Questions that identical calls answer differently; none of them breaks hard.
+    gated
+        Metrics whose fall fails; others are reported. More of each is better.
     """
     before = _NOTHING if baseline is None else baseline
     lines = [
-        _line(group, metric, before, now, n_queries)
+        _line(group, metric, before, now, n_queries, metric in gated)
         for group in dict.fromkeys([*before.figures, *now.figures])
         for metric in dict.fromkeys([*before.figures.get(group, {}), *now.figures.get(group, {})])
     ]
     if policy == "direction":
-        lines = [_zero(line) for line in lines]
+        lines = [_zero(line) if line.metric in gated else line for line in lines]
     elif policy == "tolerance":
         lines = [_tolerated(line, tolerance, before.decimals) for line in lines]
     elif policy == "significant":
@@ -126,7 +135,7 @@ def judge(
         broken = [item for item in _broken(before, now) if item[0] not in unstable]
         failed |= bool(broken)
         reasons += [f"{query}: stood first, now {_place(after)}" for query, after in broken]
-    if not any(metric in GATED for table in now.figures.values() for metric in table):
+    if not any(metric in gated for table in now.figures.values() for metric in table):
         failed = True
         reasons.append("no figures were produced")
     undecided = any(line.outcome == "undecided" for line in lines)
@@ -141,13 +150,17 @@ def judge(
 
 
 def _line(
-    group: str, metric: str, before: Baseline, now: Baseline, n_queries: Mapping[str, int]
+    group: str,
+    metric: str,
+    before: Baseline,
+    now: Baseline,
+    n_queries: Mapping[str, int],
+    gated: bool,
 ) -> Line:
     """Compare one figure strictly, at the decimals of the file."""
     old = before.figures.get(group, {}).get(metric)
     new = now.figures.get(group, {}).get(metric)
     count = n_queries.get(f"{group}.{metric}", 0)
-    gated = metric in GATED
     if new is None:
         reason = "the slice vanished" if group not in now.figures else "is no longer measured"
         outcome = "vanished" if gated else "reported"
@@ -164,7 +177,7 @@ def _line(
 
 def _zero(line: Line) -> Line:
     """Fail a slice without a single hit, unless it had none before either."""
-    if line.metric in GATED and line.now == 0 and line.baseline != 0:
+    if line.now == 0 and line.baseline != 0:
         return replace(line, outcome="worse", reason=line.reason or "is zero")
     return line
 
@@ -192,7 +205,10 @@ def _significant(line: Line, before: Baseline, now: Baseline, slices: Mapping[st
     """Let a fall count if the questions themselves fell by more than luck."""
     if line.outcome != "worse":
         return line
-    value = _reciprocal if line.metric == "mrr" else _within_ten
+    value = _of_position(line.metric)
+    if value is None:
+        reason = f"{line.reason}; where the first answer stands does not tell {line.metric}"
+        return replace(line, outcome="undecided", reason=reason)
     falls = np.array(
         [
             value(before.first_positions[query]) - value(position)
@@ -231,8 +247,14 @@ def _reciprocal(position: int) -> float:
     return 1.0 / position if position else 0.0
 
 
-def _within_ten(position: int) -> float:
-    return float(0 < position <= 10)
+def _of_position(metric: str) -> Callable[[int], float] | None:
+    """Return what a metric says of the first expected document alone, if it says anything."""
+    name, at, cutoff = metric.partition("@")
+    if metric == "mrr":
+        return _reciprocal
+    if not at or name not in {"recall", "hit"}:
+        return None
+    return lambda position: float(0 < position <= int(cutoff))
 
 
 def _changes(baseline: Baseline, now: Baseline) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ def measure(
     config: Config,
     settings: Settings,
     *,
+    gated: Sequence[str] = GATED,
     pool: Path | None = None,
     progress: Progress = silent,
 ) -> Measured:
@@ -90,9 +91,11 @@ def measure(
     Parameters
     ----------
     config
-        Names the golden set, the engine and the metrics; gated ones are added.
+        Names the golden set, the engine and the metrics.
     settings
         What to measure; at most as deep as the config asks for.
+    gated
+        Metrics that are measured besides; and ``GATED``, always.
     pool
         A kept pool to use instead of a fresh capture, which a gate should not do: yesterday's
         candidates cannot show today's fault. The corpus and the engine are then the pool's.
@@ -106,7 +109,7 @@ def measure(
     InputError
         If the pool is of other questions, or not deep enough.
     """
-    metrics = parse_metrics([*map(str, config.metrics), *GATED])
+    metrics = parse_metrics([*map(str, config.metrics), *GATED, *gated])
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeper-gate-"))
         opened = stack.enter_context(open_sweep(config, root=scratch))

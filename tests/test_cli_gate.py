@@ -288,6 +288,22 @@ def test_gated_metrics_are_measured_whatever_the_config_records(repository: Path
     assert set(read_baseline("baseline.json").figures["entity"]) == {"recall@5", "recall@10", "mrr"}
 
 
+def test_metrics_can_be_named_that_fail_in_place_of_the_usual_ones(repository: Path) -> None:
+    options = ("--metric", "NDCG@2", "--metric", "recall@1")
+    assert gate(*options, "--update-baseline").exit_code == 0
+    done = gate(*options)
+    assert done.exit_code == 0
+    assert "gated: ndcg@2 and recall@1; other figures are reported" in done.stdout
+    demote(repository)
+    found = outcomes(document(gate(*options, "--json")))
+    assert {name for name, outcome in found.items() if outcome == "worse"} == {
+        f"{group}.{metric}" for group in ("entity", "overall") for metric in ("ndcg@2", "recall@1")
+    }
+    assert found["entity.mrr"] == "reported"
+    assert gate(*options).exit_code == 3
+    assert gate("--metric", "recall@5").exit_code == 0
+
+
 def test_yesterdays_candidates_are_used_only_when_named(repository: Path, tmp_path: Path) -> None:
     assert invoke("run", "sweep.yaml", "--results", tmp_path / "r", "--no-plots").exit_code == 0
     [pool] = (tmp_path / "r/.pools").glob("*.parquet")
@@ -319,6 +335,10 @@ def test_yesterdays_candidates_are_used_only_when_named(repository: Path, tmp_pa
         (["--previous", "baseline.json"], "--previous goes with --policy direction"),
         (["--settings", "limit=50"], "reach down to 10 only"),
         (["--settings", "rrf_k"], "write knob=value"),
+        (["--metric", "ndgc@10"], 'unknown metric "ndgc@10". Did you mean "ndcg"?'),
+        (["--metric", "returned"], "less returned is better"),
+        (["--metric", "ndcg@10"], "holds no ndcg@10 of any slice. Make it with: sweep gate CONFIG"),
+        (["--metric", "ap", "--policy", "significant"], "tests mrr, recall@k and hit@k"),
     ],
 )
 def test_wrong_options_are_bad_input(repository: Path, options: list[str], said: str) -> None:

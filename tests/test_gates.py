@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sweeper.baseline import Baseline
-from sweeper.gates import GatePolicy, Verdict, judge
+from sweeper.gates import GatePolicy, Verdict, can_be_tested, judge
 
 Positions = Mapping[str, int]
 
@@ -127,6 +127,47 @@ def test_recall_at_five_is_reported_and_not_gated() -> None:
     found = judge(before, now, n_queries={})
     assert found.outcome == "pass"
     assert outcomes(found, "a")["recall@5"] == "reported"
+
+
+def test_named_metrics_are_gated_in_place_of_the_usual_ones() -> None:
+    before = Baseline({"a": {"recall@5": 1.0, "recall@10": 1.0, "mrr": 0.2}}, 1)
+    now = Baseline({"a": {"recall@5": 0.5, "recall@10": 0.5, "mrr": 0.1}}, 17)
+    found = judge(before, now, n_queries={}, gated=["recall@5"])
+    assert found.reasons == ("a.recall@5: fell from 1 to 0.5",)
+    assert outcomes(found, "a") == {"recall@5": "worse", "recall@10": "reported", "mrr": "reported"}
+    other = Baseline({"a": {"recall@10": 1.0, "mrr": 0.2}}, 17)
+    assert judge(before, other, n_queries={}, gated=["recall@5"]).reasons == (
+        "a.recall@5: is no longer measured",
+        "no figures were produced",
+    )
+    zero = Baseline({"a": {"recall@5": 1.0, "recall@10": 0.0, "mrr": 0.0}}, 17)
+    asked = {"n_queries": {}, "policy": "direction"}
+    assert judge(before, zero, gated=["recall@5"], **asked).outcome == "pass"  # type: ignore[arg-type]
+
+
+def test_a_cutoff_decides_what_is_significant() -> None:
+    before, now = questions(a=[3] * 12), questions(a=[7] * 12)
+    table = {"n_queries": {}, "policy": "significant", "slices": {f"a{n}": "a" for n in range(12)}}
+    for metric, outcome in (("recall@5", "fail"), ("recall@10", "pass")):
+        found = judge(
+            committed(measured(before)),
+            measured(now),
+            gated=[metric],
+            **table,  # type: ignore[arg-type]
+        )
+        assert found.outcome == outcome
+
+
+def test_a_metric_that_the_first_position_does_not_tell_is_undecided_and_not_testable() -> None:
+    before = Baseline({"a": {"ndcg@10": 0.5}}, 1, first_positions={"a0": 1})
+    now = Baseline({"a": {"ndcg@10": 0.4}}, 17, first_positions={"a0": 1})
+    found = judge(before, now, n_queries={}, policy="significant", gated=["ndcg@10"])
+    assert found.outcome == "undecided"
+    assert "does not tell ndcg@10" in found.reasons[0]
+    assert [can_be_tested(m) for m in ("mrr", "recall@3", "hit@1", "ndcg@10", "abstention")] == [
+        *[True] * 3,
+        *[False] * 2,
+    ]
 
 
 def test_figures_that_hold_no_gated_metric_never_pass() -> None:

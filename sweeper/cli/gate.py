@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,13 @@ def gate(
         list[str] | None,
         typer.Option(help="Allowed fall: 0.02, or entity=0.05 per slice.", metavar="[SLICE=]X"),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Metric whose fall fails; repeatable.",
+            show_default="recall@10 and mrr",
+        ),
+    ] = None,
     settings: Assignments = None,
     pool: Annotated[
         Path | None,
@@ -71,12 +79,13 @@ def gate(
 
     For example: sweep gate configs/recency.yaml --baseline baseline.json
     """
-    from sweeper.baseline import read_baseline
+    from sweeper.baseline import GATED, read_baseline
     from sweeper.config import load_config
     from sweeper.gates import judge
     from sweeper.gating import measure
 
     allowed = _tolerances(tolerance, policy)
+    named = _gated(metric or [], policy)
     if previous is not None and policy is not Policy.direction:
         raise InputError("--previous goes with --policy direction.")
     loaded = load_config(config, overrides or ())
@@ -87,10 +96,10 @@ def gate(
             "--set engine.lexical.match=all"
         )
     against = previous if policy is Policy.direction else baseline
-    before = None if update_baseline or against is None else read_baseline(against)
+    before = None if update_baseline or against is None else read_baseline(against, gated=named)
     _check_slices(allowed, () if before is None else tuple(before.figures))
     with reporting() as progress:
-        now = measure(loaded, chosen, pool=pool, progress=progress)
+        now = measure(loaded, chosen, gated=named, pool=pool, progress=progress)
     if update_baseline:
         if now.outdated:
             raise InputError(
@@ -108,11 +117,12 @@ def gate(
         slices=now.slices,
         spread=now.spread,
         unstable=now.unstable,
+        gated=named or GATED,
     )
     if json:
         console.print_json("sweep.gate/1", _document(verdict, against))
     else:
-        _print(verdict, now, markdown)
+        _print(verdict, now, named or GATED, markdown)
     if report_only or verdict.outcome == "pass":
         return
     text = "\n".join(f"  {reason}" for reason in verdict.reasons)
@@ -139,6 +149,25 @@ def _tolerances(texts: list[str] | None, policy: Policy) -> dict[str, float] | f
     if "" in each and len(each) > 1:
         raise InputError("--tolerance: give one number for all slices, or one per slice.")
     return each.get("", each)
+
+
+def _gated(texts: list[str], policy: Policy) -> tuple[str, ...]:
+    from sweeper.gates import can_be_tested
+    from sweeper.metrics import parse_metrics
+
+    try:
+        metrics = parse_metrics(texts) if texts else ()
+    except ValueError as error:
+        raise InputError(f"--metric: {error}") from error
+    for item in metrics:
+        if not item.larger_is_better:
+            raise InputError(f"--metric: less {item} is better, and a gate fails what falls.")
+        if policy is Policy.significant and not can_be_tested(str(item)):
+            raise InputError(
+                f"--metric: --policy significant tests mrr, recall@k and hit@k; for {item} take "
+                "strict or tolerance."
+            )
+    return tuple(map(str, metrics))
 
 
 def _check_slices(tolerance: dict[str, float] | float, known: tuple[str, ...]) -> None:
@@ -202,7 +231,7 @@ def _update(path: Path, now: Measured, *, json: bool, markdown: bool) -> None:
     console.emit(f"{path}: written; review it as a diff and commit it")
 
 
-def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
+def _print(verdict: Verdict, now: Measured, gated: Sequence[str], markdown: bool) -> None:
     for text in verdict.changed:
         console.emit(f"Note: {text}.")
     if verdict.changed and markdown:
@@ -234,11 +263,9 @@ def _print(verdict: Verdict, now: Measured, markdown: bool) -> None:
         title=f"Gate: {verdict.outcome} ({verdict.policy})",
         markdown=markdown,
     )
-    from sweeper.baseline import GATED
-
-    if any(item.metric not in GATED for item in verdict.lines):
+    if any(item.metric not in gated for item in verdict.lines):
         console.emit(
-            ("\n" if markdown else "") + f"gated: {' and '.join(GATED)}; other figures are reported"
+            ("\n" if markdown else "") + f"gated: {' and '.join(gated)}; other figures are reported"
         )
     if verdict.lost:
         console.emit()
