@@ -47,6 +47,8 @@ class Baseline:
         corpus's; ``None`` if the file does not say.
     settings
         Canonical text of the settings, if the file says.
+    usage
+        Digest of the usage logs, where there are any and the file says.
     first_positions
         Question id to position of its first expected document (0 is absent), if the file has them.
     """
@@ -57,6 +59,7 @@ class Baseline:
     corpus: str | None = None
     engine: str | None = None
     settings: str | None = None
+    usage: str | None = None
     first_positions: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -134,6 +137,7 @@ def read_baseline(path: str | Path, *, gated: Sequence[str] = ()) -> Baseline:
         corpus=_text(data.get("corpus")),
         engine=_text(data.get("engine")),
         settings=_text(data.get("settings")),
+        usage=_text(data.get("usage")),
         first_positions={
             query: _position(place, name, query)
             for query, place in _mapping(positions, name, "first_positions").items()
@@ -202,6 +206,7 @@ def render_baseline(now: Baseline) -> str:
         "golden": now.golden,
         "corpus": now.corpus,
         "engine": now.engine,
+        **({} if now.usage is None else {"usage": now.usage}),
         "figures": None,
         "first_positions": dict(sorted(now.first_positions.items())),
     }

@@ -262,6 +262,7 @@ def _changes(baseline: Baseline, now: Baseline) -> tuple[str, ...]:
         ("golden set", baseline.golden, now.golden),
         ("corpus", baseline.corpus, now.corpus),
         ("engine", baseline.engine, now.engine),
+        ("usage log", baseline.usage, now.usage),
         ("settings", baseline.settings, now.settings),
     )
     found = [

@@ -147,6 +147,7 @@ def measure(
             corpus=digest,
             engine=without_corpus(fingerprint, digest),
             settings=settings.text,
+            usage=opened.inputs.usage.digest,
             first_positions=first[0],
         ),
         n_queries=dict(_addressed(figures[0], figures[0].n_queries)),

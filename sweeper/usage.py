@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -45,6 +47,12 @@ class Usage:
         """What identifies each log, known before any reader is simulated."""
         found = {name: log.digest for name, log in self.logs.items()}
         return {**found, **{name: golden.digest for name, golden in self.questions.items()}}
+
+    @property
+    def digest(self) -> str | None:
+        """One digest of all logs, in their order; ``None`` where there are none."""
+        found = json.dumps(list(self.digests.items()))
+        return hashlib.sha256(found.encode()).hexdigest() if self.digests else None
 
     def open(self, engine: Engine, as_of: datetime) -> Usefulness | None:
         """Return the logs, simulated readers having asked the engine; ``None`` if there are none.

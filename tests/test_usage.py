@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sweeper.baseline import read_baseline
 from sweeper.config import Config, load_config
 from sweeper.engines.python import PythonEngine
 from sweeper.errors import InputError
@@ -420,3 +421,14 @@ def test_the_order_of_logs_counts_since_the_first_is_the_default(tmp_path: Path)
     asked, none = (r.pool.prior_factors(r.current_settings) for r in found)
     assert asked
     assert not none
+
+
+def test_a_gate_says_first_that_the_usage_log_is_another(tmp_path: Path) -> None:
+    config = project(tmp_path, "{asked: {path: log.jsonl}}")
+    file = ("--baseline", tmp_path / "baseline.json")
+    assert invoke("gate", config.path, *file, "--update-baseline").exit_code == 0
+    assert read_baseline(file[1]).usage == read_inputs(config).usage.digest
+    assert "usage log changed" not in invoke("gate", config.path, *file).stdout
+    write_rows(tmp_path / "log.jsonl", [{"time": "2026-10-01T12:00:00Z", **LOG[0]}])
+    done = invoke("gate", config.path, *file)
+    assert done.stdout.startswith("Note: the usage log changed since the baseline.")
