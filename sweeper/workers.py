@@ -18,11 +18,10 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
-from types import TracebackType
-from typing import IO, Any, Generic, Literal, TypeVar
+from typing import IO, Any, Generic, Literal, TypeAlias, TypeVar
 
 from sweeper.errors import EngineError
 
@@ -30,6 +29,7 @@ __all__ = ["Answer", "Lost", "serve", "spread"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
+_Span: TypeAlias = tuple[int, int]
 
 _MAPPED_BYTES = 1_000_000
 """Arrays from this size on are mapped by every worker, smaller ones copied."""
@@ -92,7 +92,7 @@ def spread(
     EngineError
         If workers cannot be started, or die one after another while they start.
     """
-    with _Shared(function) as shared, contextlib.ExitStack() as stack:
+    with _shared(function) as shared, contextlib.ExitStack() as stack:
         workers: dict[Connection, _Worker] = {}
         stack.callback(_end_all, workers)
         stillborn = 0
@@ -219,48 +219,42 @@ class _Worker:
         self.pipe.close()
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
 class _Shared:
-    """A value in memory that workers map, its large arrays as they are (pickle protocol 5)."""
+    """A pickled value in memory that workers map: where the pickle lies, and each large array."""
 
-    value: object
-    file: IO[bytes] = field(init=False)
-    spans: list[tuple[int, int]] = field(init=False, default_factory=list)
-    head: tuple[int, int] = field(init=False)
+    file: IO[bytes]
+    head: _Span
+    spans: list[_Span]
 
-    def __enter__(self) -> _Shared:
-        import cloudpickle  # also functions of a notebook
 
-        with contextlib.ExitStack() as stack:
-            self.file = stack.enter_context(_nameless_file())
+@contextlib.contextmanager
+def _shared(value: object) -> Iterator[_Shared]:
+    """Pickle a value once for all workers, its large arrays as they are (pickle protocol 5)."""
+    import cloudpickle  # also functions of a notebook
 
-            def keep(buffer: pickle.PickleBuffer) -> bool:
-                """Say whether to pickle the buffer with the rest."""
-                with buffer.raw() as raw:
-                    if raw.nbytes < _MAPPED_BYTES:
-                        return True
-                    self.spans.append(self._written(raw))
-                    return False
+    with _nameless_file() as file:
+        spans: list[_Span] = []
 
-            head = cloudpickle.dumps(self.value, protocol=5, buffer_callback=keep)
-            self.head = self._written(memoryview(head))
-            self.file.flush()
-            stack.pop_all()
-        return self
+        def keep(buffer: pickle.PickleBuffer) -> bool:
+            """Say whether the buffer is pickled with the rest."""
+            with buffer.raw() as raw:
+                if raw.nbytes < _MAPPED_BYTES:
+                    return True
+                spans.append(_appended(file, raw))
+                return False
 
-    def _written(self, data: memoryview) -> tuple[int, int]:
-        at = -(-self.file.tell() // _ALIGNED) * _ALIGNED
-        self.file.seek(at)
-        self.file.write(data)
-        return at, at + data.nbytes
+        pickled = cloudpickle.dumps(value, protocol=5, buffer_callback=keep)
+        head = _appended(file, memoryview(pickled))
+        file.flush()
+        yield _Shared(file, head, spans)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.file.close()
+
+def _appended(file: IO[bytes], data: memoryview) -> _Span:
+    at = -(-file.tell() // _ALIGNED) * _ALIGNED
+    file.seek(at)
+    file.write(data)
+    return at, at + data.nbytes
 
 
 def _nameless_file() -> IO[bytes]:
@@ -292,7 +286,7 @@ def serve() -> None:
                 pipe.send(function(pipe.recv()))
 
 
-def _loaded(file_fd: int, spans: Sequence[tuple[int, int]], head: tuple[int, int]) -> Any:
+def _loaded(file_fd: int, spans: Sequence[_Span], head: _Span) -> Any:
     view = memoryview(mmap.mmap(file_fd, 0, access=mmap.ACCESS_READ))
     os.close(file_fd)
     buffers = [view[first:last] for first, last in spans]
