@@ -117,8 +117,8 @@ def spread(
                     if stillborn >= _STILLBORN + 2 * n_workers:
                         raise EngineError(
                             f"{stillborn} worker processes were killed while they started, perhaps "
-                            "for lack of memory. Take fewer (--jobs), or this process alone: "
-                            "--backend sequential"
+                            "for lack of memory. Take fewer (--jobs), or this process alone with "
+                            "--backend sequential."
                         )
                     if worker.busy:
                         yield Lost(worker.item, "late" if worker.late else "died")
@@ -132,7 +132,7 @@ def spread(
                 else:
                     raise EngineError(
                         f"a worker process cannot load what it needs ({told}). Take this process "
-                        "alone: --backend sequential"
+                        "alone with --backend sequential."
                     )
 
 
@@ -184,7 +184,7 @@ class _Worker:
                 self.pipe.close()
                 raise EngineError(
                     f"a worker process cannot be started ({error}). Take fewer (--jobs), or this "
-                    "process alone: --backend sequential"
+                    "process alone with --backend sequential."
                 ) from error
         with contextlib.suppress(OSError):  # it is gone already, and that will be heard
             self.pipe.send((shared.spans, shared.head))

@@ -92,6 +92,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(
     assert leftovers(results) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_stops_at_once_and_the_same_command_goes_on(tmp_path: Path) -> None:
     config = write_project(tmp_path)
     results = tmp_path / "results"

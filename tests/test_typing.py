@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import sweeper
 from tests.dist_check import MYPY_CONFIG
 
@@ -28,6 +30,7 @@ MISUSE = {
 }
 
 
+@pytest.mark.slow
 def test_a_program_outside_is_checked_and_a_wrong_use_is_reported(tmp_path: Path) -> None:
     (tmp_path / "consumer.py").write_text(CONSUMER.read_text("utf-8"), "utf-8")
     (tmp_path / "misuse.py").write_text("\n".join(["import sweeper", *MISUSE, ""]), "utf-8")

@@ -154,7 +154,7 @@ def test_an_honest_engine_equals_the_replay_under_any_settings(
     assert (found.causes, found.n_unexplained, found.n_different) == ((), 0, 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int) -> None:
     entries, questions = generated(seed)
     loaded = load_config(write_project(tmp_path, CONFIG, entries=entries, questions=questions))
