@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
+from sweeper.corpus import parse_instant
 from sweeper.expiry import Expiry, expiry_of
 from sweeper.judging import Box, JudgingPool, judging_pool
 from sweeper.metrics import Hit, Metric, Recall, ReciprocalRank
@@ -82,9 +83,10 @@ def _expiry_notes(results: Results, expiry: Expiry) -> list[str]:
     else:
         days, group, metric = fall
         date = ""
-        if as_of:
+        since = parse_instant(str(as_of))
+        if since is not None:
             with contextlib.suppress(OverflowError):
-                date = f" ({datetime.fromisoformat(as_of) + timedelta(days=days):%Y-%m-%d})"
+                date = f" ({since + timedelta(days=days):%Y-%m-%d})"
         notes.append(
             f"The first to fall below its value today is {figure_label(f'{group}.{metric}')}, "
             f"after {days:.1f} days{date}."

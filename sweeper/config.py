@@ -6,6 +6,7 @@ at once. Problems that need the golden set are found by ``Config.check_figures``
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -98,8 +99,8 @@ class Config:
         return replace(self, file=self.file.model_copy(update={"engine": block}))
 
     def resolve(self, path: str) -> Path:
-        """Return a path of the config, relative to where the config is."""
-        return self.path.parent / Path(path).expanduser()
+        """Return a path of the config, relative to where the config is; ``~nobody`` stays."""
+        return self.path.parent / os.path.expanduser(path)  # noqa: PTH111 (pathlib raises)
 
     def existing(self, source: SourceBlock) -> Path:
         """Return where a source is.

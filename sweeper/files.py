@@ -21,8 +21,11 @@ from sweeper.errors import InputError, Problem, StorageError
 
 __all__ = [
     "MAX_LINE_BYTES",
+    "check_regular",
     "decode_text",
+    "read_bytes",
     "read_text",
+    "refused_path",
     "remove_leftovers",
     "write_atomically",
 ]
@@ -65,7 +68,7 @@ def read_text(path: str | Path, *, allow_empty: bool = False) -> str:
         If the file is missing, not a regular file, unreadable, empty, not UTF-8, binary, or has a
         line of ``MAX_LINE_BYTES`` or more. The message names the file, the line and the remedy.
     """
-    text = decode_text(_read_bytes(Path(path)), path)
+    text = decode_text(_read_lines(Path(path)), path)
     if not allow_empty and not text.strip():
         _refuse(path, "is empty. Give a file with at least one row.")
     return text
@@ -106,13 +109,44 @@ def _refuse_binary(data: bytes, path: str | Path, line: int | None) -> NoReturn:
     _refuse(path, "looks like a binary file (a NUL byte). Give a UTF-8 text file.", line)
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
+    """Read any file whole.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, not a regular file, or unreadable.
+    """
+    path = Path(path)
+    check_regular(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(Problem(_why_unreadable(path, error), str(path))) from error
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse what reading as a file would fail or never end.
+
+    Raises
+    ------
+    InputError
+        If the path is no regular file, or may not be looked at.
+    """
+    path = Path(path)
     try:
         mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            _refuse(path, "is a folder. Give a file.")
-        if not stat.S_ISREG(mode):  # reading a pipe or a device may never end
-            _refuse(path, "is not a regular file but a pipe, socket or device. Give a file.")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError(Problem(_why_unreadable(path, error), str(path))) from error
+    if stat.S_ISDIR(mode):
+        _refuse(path, "is a folder. Give a file.")
+    if not stat.S_ISREG(mode):
+        _refuse(path, "is not a regular file but a pipe, socket or device. Give a file.")
+
+
+def _read_lines(path: Path) -> bytes:
+    check_regular(path)
+    try:
         with path.open("rb") as handle:
             return _read_bounded(handle, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -281,6 +315,7 @@ _REFUSED = {
     errno.EISDIR: "is a folder. Give the path of a file.",
     errno.ENOTDIR: "a part of this path is a file, not a folder. Choose another place.",
     errno.EEXIST: "a part of this path is a file, not a folder. Choose another place.",
+    errno.ELOOP: "is a link that leads back to itself. Choose another place.",
     errno.ENAMETOOLONG: "this name is too long for the file system. Choose a shorter one.",
 }
 
@@ -295,3 +330,28 @@ def _unwritable(path: str | Path, error: OSError | ValueError) -> InputError | S
         return InputError(Problem(f"is no usable path ({error}). Choose another one.", str(path)))
     reason = error.strerror or str(error)
     return StorageError(f"{path}: cannot be written ({reason}). Check the disk and run it again.")
+
+
+_CLOSED = "may not be opened. Choose another place, or change its permissions."
+_UNUSABLE = {
+    **{number: _REFUSED[number] for number in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)},
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+}
+
+
+def refused_path(error: OSError) -> InputError | None:
+    """Return what to say of a path that the system refuses to look at; ``None`` of other errors.
+
+    Whether a path exists, or is a folder, is asked in many places, and each such question can be
+    refused. What is refused by its name alone is a wrong path, not a bug.
+    """
+    if error.filename is None or error.errno not in _UNUSABLE:
+        return None
+    name = os.fsdecode(error.filename)
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    return InputError(Problem(_UNUSABLE[error.errno], shown))
+
+
+_SHOWN = 300
+"""Characters of a path that the system refuses."""

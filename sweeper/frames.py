@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,29 @@ from sweeper.metrics import Metric
 from sweeper.runs import Positions
 from sweeper.spaces import Trial
 
-__all__ = ["per_query_table", "write_tables"]
+__all__ = ["misfit", "per_query_table", "write_tables"]
+
+_TEXT = "text"
+# Column to NumPy's kinds (boolean, integer, float, object), or text.
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "trials": {
+        **dict.fromkeys(("trial_id", "arm", "status", "error"), _TEXT),
+        **dict.fromkeys(("is_current", "on_line", "in_space", "feasible"), "b"),
+        "number": "i",
+        "duration_seconds": "f",
+    },
+    "figures": {
+        **dict.fromkeys(("trial_id", "slice", "metric"), _TEXT),
+        "value": "f",
+        "n_queries": "i",
+    },
+    "per_query": {
+        **dict.fromkeys(("trial_id", "query_id", "slice"), _TEXT),
+        "positions": "O",
+        "first_position": "i",
+        "returned": "if",  # a metric has that name, too
+    },
+}
 
 
 def write_tables(
@@ -65,6 +87,35 @@ def write_tables(
         "per_query.parquet": per_query,
     }
     return {name: _write(folder / name, table) for name, table in tables.items()}
+
+
+def misfit(name: str, table: pd.DataFrame) -> str | None:
+    """Say what a table that was read lacks of the one that is written, if it does.
+
+    Parameters
+    ----------
+    name
+        ``trials``, ``figures`` or ``per_query``.
+    table
+        As it was read.
+    """
+    for column, kind in _COLUMNS[name].items():
+        if column not in table.columns:
+            return f"has no column {column}"
+        if not _holds(table[column], kind):
+            return f"its column {column} holds something else"
+    if name == "trials":
+        if table["number"].tolist() != list(range(len(table))):
+            return "its rows are not those of the trials, in their order"
+        if table["is_current"].sum() != 1:
+            return "it has not one current setting"
+    return None
+
+
+def _holds(column: pd.Series[Any], kind: str) -> bool:
+    if kind == _TEXT:
+        return pd.api.types.infer_dtype(column) in ("string", "empty")
+    return not len(column) or column.dtype.kind in kind
 
 
 def _write(path: Path, table: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sweeper.corpus import parse_instant
 from sweeper.errors import InputError
+from sweeper.files import read_bytes
 from sweeper.formats.usage import read_usage
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.poolfile import read_pool
@@ -94,7 +95,7 @@ class Kept:
         path = self._folder / usage_file(name)
         if not path.exists():
             raise InputError(f"{path}: there is no such file. Run the sweep again.")
-        if hashlib.sha256(path.read_bytes()).hexdigest() != self._files[path.name]:
+        if hashlib.sha256(read_bytes(path)).hexdigest() != self._files.get(path.name):
             raise InputError(
                 f"{path}: is not the usage log that this sweep learned from. Run the sweep again."
             )

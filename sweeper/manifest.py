@@ -94,9 +94,12 @@ def changes(folder: Path, spec: dict[str, Any]) -> list[str]:
     if (folder / MANIFEST).exists():
         return []
     latest = latest_sweep(folder.parent)
-    if latest is None or status(latest) is None:
+    if latest is None:
         return []
-    before: Mapping[str, Any] = read_manifest(latest)["spec"]
+    try:
+        before: Mapping[str, Any] = read_manifest(latest)["spec"]
+    except InputError:
+        return []
     inputs = ("golden", "corpus", "usage", "engine", "warm_start")
     parts = [name for name in inputs if before.get(name) != spec.get(name)]
     old, new = before.get("config", {}), spec["config"]

@@ -298,8 +298,9 @@ def _first_capture(found: OpenSweep) -> datetime | None:
     """
     name = found.pool_path().name
     for _, manifest in past_sweeps(found.root):
-        if manifest and manifest["pool"]["file"] == name:
-            return parse_instant(str(manifest["pool"]["provenance"].get("as_of")))
+        with contextlib.suppress(InputError):  # of a neighbour, which is not asked for
+            if manifest and manifest["pool"]["file"] == name:
+                return parse_instant(str(manifest["pool"]["provenance"].get("as_of")))
     wanted = _partial(found.spec, found.today)["spec"]
     for path in sorted((found.root / ".pools").glob(f"*{_PARTIAL}")):
         header = journal_header(path)

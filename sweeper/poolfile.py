@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sweeper.corpus import STORES
 from sweeper.errors import InputError, Problem
-from sweeper.files import write_atomically
+from sweeper.files import check_regular, write_atomically
 from sweeper.pools import IntArray, Pool
 
 __all__ = ["COLUMNS", "read_pool", "write_pool"]
@@ -94,6 +94,8 @@ def read_pool(path: str | Path) -> Pool:
         If there is no such file, or it is cut off, damaged, no pool, or of a newer version.
     """
     where = str(path)
+    if Path(path).exists():
+        check_regular(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             text = (file.schema_arrow.metadata or {}).get(_METADATA)
@@ -102,8 +104,6 @@ def read_pool(path: str | Path) -> Pool:
     except FileNotFoundError as error:
         raise InputError(Problem("there is no such pool. Check the path.", where)) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        if Path(path).is_dir():
-            raise InputError(Problem("is a folder. Give a pool file.", where)) from error
         reason = str(error).split("\n")[0].rstrip(".")
         raise InputError(
             Problem(f"cannot be read as Parquet: {reason}. {_REMEDY}", where)

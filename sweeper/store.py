@@ -22,7 +22,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from sweeper.errors import EngineError, InputError, StorageError, SweeperError
-from sweeper.files import write_atomically
+from sweeper.files import read_bytes, read_text, write_atomically
+from sweeper.manifest_parts import CHECKS, MANIFEST_VERSION, Manifest, checks_of
 
 __all__ = [
     "ANSWERS",
@@ -37,6 +38,7 @@ __all__ = [
     "read_journal",
     "read_manifest",
     "storage_error",
+    "unreadable",
     "usage_file",
     "write_manifest",
 ]
@@ -45,7 +47,6 @@ MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
 ANSWERS = "answers.jsonl"
 """The journal of what an engine without candidates answered; it is kept."""
-MANIFEST_VERSION = 1
 _HOLDER = ".lock-holder"
 
 
@@ -54,8 +55,8 @@ def usage_file(name: str) -> str:
     return f"usage-{name}.jsonl"
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a sweep's folder.
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a sweep's folder; its parts are checked when they are read.
 
     Raises
     ------
@@ -63,64 +64,50 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         If there is none, or it cannot be read.
     """
     path = folder / MANIFEST
+    if not os.path.lexists(path):
+        raise InputError(f"{folder}: no sweep is here ({MANIFEST} is missing). Check the path.")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{folder}: no sweep is here ({MANIFEST} is missing). Check the path."
-        ) from None
-    except (OSError, ValueError) as error:
+        parts = json.loads(read_text(path))
+    except InputError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
-    if not isinstance(manifest, dict) or manifest.get("version") != MANIFEST_VERSION:
+    if not isinstance(parts, dict) or parts.get("version") != MANIFEST_VERSION:
         raise InputError(f"{path}: was written by another version of sweeper. Run the sweep again.")
-    for key, kind in _SHAPE.items():
-        value: Any = manifest
-        for step in key.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        if not isinstance(value, kind):
-            raise InputError(f"{path}: {key} is missing or damaged. Run the sweep again.")
-    return manifest
+    return Manifest(path, parts)
 
 
-# What readers rely on. A file that was edited by hand must not crash them.
-_SHAPE: Mapping[str, type] = {
-    "name": str,
-    "id": str,
-    "status": str,
-    "started": str,
-    "spec": dict,
-    "n_trials": int,
-    "golden.n_queries": int,
-    "corpus.n_entries": int,
-    "pool.file": str,
-    "pool.digest": str,
-    "pool.provenance": dict,
-    "metrics": list,
-    "objectives": dict,
-    "table.columns": list,
-    "plots": list,
-}
+def unreadable(path: Path, error: InputError) -> InputError:
+    """Return what to say of a sweep's own file that cannot be read: only a run mends it."""
+    reason = error.problems[0].message.partition(". ")[0].rstrip(".")
+    return InputError(f"{path}: cannot be read ({reason}). Run the sweep again.")
 
 
-def past_sweeps(root: Path) -> list[tuple[Path, dict[str, Any]]]:
+def past_sweeps(root: Path) -> list[tuple[Path, Mapping[str, Any]]]:
     """Return the folder and manifest of each sweep under a results folder, the latest last.
 
-    A manifest that cannot be read is returned empty.
+    A manifest that cannot be read, or not in what a list shows of it, is returned empty.
     """
     found = []
     for path in root.glob(f"*/*/{MANIFEST}"):
-        try:
-            manifest = read_manifest(path.parent)
-        except InputError:
-            manifest = {}
+        manifest: Mapping[str, Any] = {}
+        with contextlib.suppress(InputError):
+            read = read_manifest(path.parent)
+            read.check(_LISTED)
+            manifest = read
         found.append((path.parent, manifest))
     return sorted(found, key=lambda item: (str(item[1].get("started", "")), str(item[0])))
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Replace the manifest."""
-    text = json.dumps({"version": MANIFEST_VERSION, **manifest}, indent=2, ensure_ascii=False)
-    write_atomically(folder / MANIFEST, text + "\n")
+    parts = json.loads(json.dumps({"version": MANIFEST_VERSION, **manifest}))
+    text = json.dumps({**parts, CHECKS: checks_of(parts)}, indent=2, ensure_ascii=False)
+    # A path need not be UTF-8: the bytes that are not are escaped, as JSON can.
+    write_atomically(folder / MANIFEST, f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+_LISTED = ("name", "started", "status", "n_trials", "golden")
 
 
 def journal_header(path: Path) -> dict[str, Any]:
@@ -223,11 +210,9 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
         If it cannot be read.
     """
     try:
-        lines = path.read_bytes().splitlines(keepends=True)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror or error}). Check its permissions."
-        ) from error
+        lines = read_bytes(path).splitlines(keepends=True)
+    except InputError as error:
+        raise unreadable(path, error) from error
     intact = itertools.takewhile(lambda text: text is not None, map(_checked, lines))
     return [json.loads(text) for text in itertools.islice(intact, 1, None) if text is not None]
 

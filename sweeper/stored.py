@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from sweeper.compare import Tally, tally_values
 from sweeper.constraints import Constraint, Objective, parse_constraint
 from sweeper.errors import InputError, did_you_mean
+from sweeper.files import read_bytes
 from sweeper.formats import read_golden
-from sweeper.frames import per_query_table
+from sweeper.frames import misfit, per_query_table
 from sweeper.golden import OVERALL, GoldenSet, Key, QueryId
 from sweeper.kept import Kept
 from sweeper.knobs import CAPTURE_PREFIX, Value, knob
@@ -31,7 +34,7 @@ from sweeper.replay import Replay
 from sweeper.runs import Judgments, Positions
 from sweeper.scores import Scores, scores_of
 from sweeper.settings import Settings
-from sweeper.store import read_manifest, usage_file
+from sweeper.store import read_manifest, unreadable, usage_file
 
 __all__ = ["StoredSweep"]
 
@@ -53,7 +56,7 @@ class StoredSweep:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.manifest: Mapping[str, Any] = read_manifest(self.folder)
-        if self.manifest.get("status") not in {"complete", "incomplete"}:
+        if self.manifest["status"] not in {"complete", "incomplete"}:
             raise InputError(
                 f"{self.folder}: this sweep has not finished. Run the same command again to "
                 "complete it."
@@ -85,7 +88,12 @@ class StoredSweep:
 
     @cached_property
     def _figures(self) -> pd.DataFrame:
-        return self._table("figures")
+        table = self._table("figures")
+        ids = table["trial_id"].to_numpy()
+        n_figures = len(ids) // max(1, len(self.trials))
+        if not np.array_equal(ids, self.trials["trial_id"].to_numpy().repeat(n_figures)):
+            raise self._misfit()
+        return table
 
     @cached_property
     def golden(self) -> GoldenSet:
@@ -95,8 +103,7 @@ class StoredSweep:
         try:
             return read_golden(path)
         except InputError as error:
-            reason = str(error.problems[0].message).split(". ")[0].rstrip(".")
-            raise InputError(f"{path}: cannot be read ({reason}). Run the sweep again.") from error
+            raise unreadable(path, error) from error
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -142,16 +149,25 @@ class StoredSweep:
         names = [name for name in trials.columns if name.startswith("param_")]
         columns = [trials[name].tolist() for name in names]
         base = Settings()
-        return tuple(
-            base.with_values(
-                {
-                    name.removeprefix("param_"): _value(name.removeprefix("param_"), value)
-                    for name, value in zip(names, row, strict=True)
-                    if not (name.startswith(_MAY_BE_UNSET) and _is_missing(value))
-                }
+        try:
+            found = tuple(
+                base.with_values(
+                    {
+                        name.removeprefix("param_"): _value(name.removeprefix("param_"), value)
+                        for name, value in zip(names, row, strict=True)
+                        if not (name.startswith(_MAY_BE_UNSET) and _is_missing(value))
+                    }
+                )
+                for row in zip(*columns, strict=True)
             )
-            for row in zip(*columns, strict=True)
-        )
+            if "files" not in self.manifest and [s.trial_id for s in found] != [
+                *trials["trial_id"]
+            ]:
+                raise ValueError("its settings do not have the ids of its trials")
+        except (KeyError, TypeError, ValueError) as error:
+            path, reason = self.folder / "trials.parquet", error.args[0]
+            raise InputError(f"{path}: is damaged ({reason}). Run the sweep again.") from error
+        return found
 
     @property
     def current(self) -> str:
@@ -338,38 +354,46 @@ class StoredSweep:
         return tuple(n for n in names if len({item.given(n) for item in self.settings}) > 1)
 
     def check_tables(self) -> None:
-        """Read every table once, and every usage log.
+        """Read the whole manifest, every table once, and every usage log.
 
         Raises
         ------
         InputError
             If one is missing, damaged, or does not belong to the others.
         """
+        read_manifest(self.folder).check()
         n_figures = len(self.golden.slices) + 1
         expected = len(self.trials) * n_figures * len(self.metrics)
         if len(self.trials) != self.manifest["n_trials"] or len(self.figures) != expected:
-            raise InputError(f"{self.folder}: its tables do not fit together. Run the sweep again.")
+            raise self._misfit()
         self._table("per_query")
         for name in self.manifest.get("usage", {}).get("logs", ()):
             self._stored(usage_file(name))
 
+    def _misfit(self) -> InputError:
+        return InputError(f"{self.folder}: its tables do not fit together. Run the sweep again.")
+
     def _table(self, name: str) -> pd.DataFrame:
-        content = self._stored(f"{name}.parquet")
+        path = self.folder / f"{name}.parquet"
+        content = self._stored(path.name)
         try:
-            return pd.read_parquet(io.BytesIO(content))
-        except (OSError, ValueError) as error:
-            path = self.folder / f"{name}.parquet"
+            table = pd.read_parquet(io.BytesIO(content))
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
+        wrong = misfit(name, table)
+        if wrong is not None:
+            raise InputError(f"{path}: is damaged ({wrong}). Run the sweep again.")
+        return table
 
     def _stored(self, name: str) -> bytes:
         """Return a file's content if it is what the sweep wrote; an older manifest cannot tell."""
         path = self.folder / name
         try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file. Run the sweep again.") from None
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error}). Run the sweep again.") from error
+            content = read_bytes(path)
+        except InputError as error:
+            if not os.path.lexists(path):
+                raise InputError(f"{path}: there is no such file. Run the sweep again.") from None
+            raise unreadable(path, error) from error
         files = self.manifest.get("files")
         wanted = files.get(name) if isinstance(files, dict) else None
         if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:

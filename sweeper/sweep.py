@@ -423,7 +423,8 @@ def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
         try:
             results.kept.read_pool(capture.name)
         except InputError:
-            opened.pool_path(capture, owner=results.address).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a folder: writing says so
+                opened.pool_path(capture, owner=results.address).unlink(missing_ok=True)
             opened.pool(capture, owner=results.address, progress=progress)
             mended += 1
     return mended

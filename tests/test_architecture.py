@@ -98,6 +98,7 @@ LAYERS: tuple[str, ...] = (
     "config_space",
     "config",
     "poolfile",
+    "manifest_parts",
     "store",
     "baseline",
     "gates",

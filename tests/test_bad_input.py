@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import resource
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.projects import CONFIG, invoke, shell, sweeps, write_project
@@ -255,3 +258,215 @@ def test_a_full_disk_ends_with_4_and_the_same_command_goes_on(tmp_path: Path, si
     assert not list((tmp_path / "results").rglob("*.tmp"))
     assert invoke(*arguments, "--no-plots").exit_code == 0
     assert len(sweeps(tmp_path / "results")) == 1
+
+
+# --- what lies on disk, and texts that become paths -----------------------------------------------
+
+UNUSABLE = {
+    "too long a name": "n" * 300,
+    "too long a path": "x/" * 2500 + "y",
+    "through a file": "file/x",
+    "NUL": "nul\0x",
+    "a link to itself": "loop/x",
+}
+ODD = {
+    "bytes that are no text": "\udcff\udc80/x",
+    "nothing": "",
+    "nobody's home": "~nobody-of-that-name/x",
+}
+"""Some commands can write there, or have a default."""
+
+TAKES_A_PATH = (
+    *(["show", "@"], ["list", "--results", "@"], ["report", "@"], ["check", "@"], ["verify", "@"]),
+    *(["explain", "@", "q1"], ["compare", "small#0", "@"], ["compare", "@.json", "small#0"]),
+    *(["run", "@"], ["gate", "@"], ["gate", "sweep.yaml", "--baseline", "@"]),
+    *(["run", "sweep.yaml", "--set", f"{key}=@"] for key in ("golden", "engine.corpus", "name")),
+    *(["plot", "small", "--out", "@"], ["report", "small", "--out", "@/page.html"]),
+    *(["export", "small", "--out", "@/file"], ["import", "soat", "@"], ["import", "trec", "@"]),
+    ["gate", "sweep.yaml", "--baseline", "baseline.json", "--pool", "@"],
+    ["init", "@/new"],
+)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    done = invoke("run", write_project(folder), "--results", folder / "results", "--no-plots")
+    assert done.exit_code == 0
+    (folder / "file").write_text("x", "utf-8")
+    (folder / "loop").symlink_to(folder / "loop")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [*UNUSABLE.values(), *ODD.values()], ids=[*UNUSABLE, *ODD])
+def test_a_text_that_can_be_no_path_is_never_a_traceback(
+    swept: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(swept)
+    for command in TAKES_A_PATH:
+        arguments = [part.replace("@", text) for part in command]
+        if text or command[-1] == "@":  # else it is another path, which may be a good one
+            done = invoke(*arguments)
+            assert done.exit_code == 2 or text in ODD.values() or command[0] == "list", command
+            assert done.exit_code in {0, 2}, (command, done)
+            assert done.exit_code == 0 or done.stderr, command
+
+
+def test_a_name_that_is_too_long_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "n" * 300
+    for command in (["init", name], ["init", name, "--force"], ["show", name], ["check", name]):
+        done = invoke(*command)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert name in done.stderr
+        assert "this name is too long for the file system. Choose a shorter one." in done.stderr
+
+
+READS_A_SWEEP = (
+    *(["show", "small"], ["pick", "small"], ["compare", "small#0", "small#1"], ["list"]),
+    *(["explain", "small", "q1"], ["curve", "small"], ["export", "small"]),
+)
+"""The report reads the same keys, and takes longer."""
+
+
+@pytest.fixture
+def copied(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of a finished sweep; its folder."""
+    shutil.copytree(swept, tmp_path, dirs_exist_ok=True, symlinks=True)
+    monkeypatch.chdir(tmp_path)
+    [folder] = sweeps(tmp_path / "results")
+    return folder
+
+
+KEYS = (
+    *("name", "id", "config_path", "started", "spec", "spec_hash", "golden", "corpus", "metrics"),
+    *("objectives", "constraints", "versions", "git_commit", "table", "plots", "arms", "n_trials"),
+    *("pool", "pools", "status", "files", "version", "checks"),
+)
+
+
+def test_every_key_of_a_manifest_is_damaged_below(swept: Path) -> None:
+    [folder] = sweeps(swept / "results")
+    whole = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert set(whole) - {"finished", "n_processes"} == set(KEYS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("key", KEYS)
+def test_a_damaged_manifest_is_one_message_and_the_same_run_mends_it(
+    copied: Path, key: str, older: bool
+) -> None:
+    path = copied / "manifest.json"
+    whole = json.loads(path.read_text("utf-8"))
+    shown = invoke("show", "small").stdout
+    if older:
+        del whole["checks"]
+    expected = {tuple(command): invoke(*command).stdout for command in READS_A_SWEEP}
+    for damage in (None, 1e308, {"x": None}):
+        path.write_text(json.dumps({**whole, key: damage}), "utf-8")
+        for command in READS_A_SWEEP:
+            done = invoke(*command)
+            assert done.exit_code in {0, 2}, (damage, command, done)
+            if done.exit_code:
+                assert "Run the sweep again" in done.stderr or older, (damage, command, done)
+            elif command[0] != "list" and not older:
+                assert done.stdout == expected[tuple(command)], (damage, command)
+    assert invoke("run", "sweep.yaml", "--no-plots", "-q").exit_code == 0
+    if not older:
+        assert invoke("show", "small").stdout == shown
+        assert invoke("list").stdout.count("complete") == 1
+
+
+def test_what_only_one_command_needs_does_not_stop_another(copied: Path) -> None:
+    path = copied / "manifest.json"
+    whole = json.loads(path.read_text("utf-8"))
+    picked = invoke("pick", "small").stdout
+    path.write_text(json.dumps({**whole, "config_path": [3], "versions": [3]}), "utf-8")
+    assert invoke("pick", "small").stdout == picked
+    refused = invoke("verify", "small")
+    assert refused.exit_code == 2
+    assert f"{path.name}: config_path is missing or damaged. Run the sweep again." in refused.stderr
+    assert invoke("run", "sweep.yaml", "--no-plots", "-q").exit_code == 0
+    mended = json.loads(path.read_text("utf-8"))
+    assert mended["versions"] == whole["versions"]
+
+
+def test_a_number_of_a_manifest_that_was_altered_is_not_shown(copied: Path) -> None:
+    path = copied / "manifest.json"
+    text = path.read_text("utf-8")
+    assert '"n_queries": 6' in text
+    path.write_text(text.replace('"n_queries": 6', '"n_queries": 600'), "utf-8")
+    [row] = invoke("list", "--json").document["sweeps"]
+    assert (row["status"], row["n_queries"]) == ("unreadable", None)
+
+
+def test_damage_of_a_neighbour_does_not_stop_another_sweep(copied: Path) -> None:
+    path = copied / "manifest.json"
+    whole = json.loads(path.read_text("utf-8"))
+    for key in ("spec", "pool", "started", "status"):
+        path.write_text(json.dumps({**whole, key: 3}), "utf-8")
+        limit = f"limit={2 + len(key)}"
+        done = invoke("run", "sweep.yaml", "--no-plots", "-q", "--set", limit)
+        assert done.exit_code == 0, done
+
+
+TABLES = ("trials", "figures", "per_query")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_an_older_sweep_without_a_column_or_with_another_is_refused(
+    copied: Path, name: str
+) -> None:
+    path = copied / "manifest.json"
+    whole = json.loads(path.read_text("utf-8"))
+    del whole["checks"], whole["files"]
+    path.write_text(json.dumps(whole), "utf-8")
+    table = pd.read_parquet(copied / f"{name}.parquet")
+    metrics = {"recall@1", "mrr", "abstention"}
+    for column in map(str, table.columns):
+        if column in metrics or column.startswith("overall."):
+            continue
+        other = pd.Series([{"odd": 1}] * len(table))
+        for damaged in (table.drop(columns=column), table.assign(**{column: other})):
+            damaged.to_parquet(copied / f"{name}.parquet", index=False)
+            for command in (["show", "small"], ["pick", "small"], ["compare", "small#0", "small"]):
+                done = invoke(*command)
+                assert done.exit_code in {0, 2}, (column, command, done)
+                assert done.exit_code == 0 or copied.name in done.stderr, (column, command, done)
+    table.iloc[:-1].to_parquet(copied / f"{name}.parquet", index=False)
+    assert invoke("run", "sweep.yaml", "--no-plots", "-q").exit_code == 0
+    assert invoke("show", "small").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["folder", "fifo", "empty", "link to itself"])
+@pytest.mark.parametrize("name", ["manifest.json", "golden.jsonl", "trials.parquet", "pool"])
+def test_what_is_no_file_any_more_is_one_message_and_the_same_run_mends_it(
+    copied: Path, name: str, kind: str
+) -> None:
+    path = copied / name
+    if name == "pool":
+        [path] = (copied.parent.parent / ".pools").glob("*.parquet")
+    path.unlink()
+    if kind == "folder":
+        (path / "inside").mkdir(parents=True)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "empty":
+        path.touch()
+    else:
+        path.symlink_to(path)
+    for command in (["show", "small"], ["explain", "small", "q1"], ["list"], ["pick", "small"]):
+        done = invoke(*command)
+        assert done.exit_code in {0, 2}, (command, done)
+        assert done.exit_code == 0 or path.name in done.stderr or "small" in done.stderr, done
+    done = invoke("run", "sweep.yaml", "--no-plots", "-q")
+    if kind == "empty" or (name == "pool" and kind != "folder"):
+        assert done.exit_code == 0, done
+    else:  # what is no file of ours is not removed
+        assert (done.exit_code, path.name in done.stderr) == (2, True), done

@@ -223,9 +223,8 @@ def test_an_older_sweep_asks_for_its_config(tmp_path: Path) -> None:
     path = write_project(tmp_path)
     assert invoke("run", path, "--results", tmp_path / "results", "--no-plots").exit_code == 0
     [folder] = sweeps(tmp_path / "results")
-    manifest = read_manifest(folder)
-    del manifest["config_path"]
-    write_manifest(folder, manifest)
+    parts = read_manifest(folder).items()
+    write_manifest(folder, {name: part for name, part in parts if name != "config_path"})
     refused = verify(path)
     assert refused.exit_code == 2
     assert "Give its config with --config" in refused.stderr

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import errno
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -266,15 +269,21 @@ MANIFEST: dict[str, Any] = {
     "id": "0123abcd",
     "status": "running",
     "started": "2026-11-01T00:00:00+00:00",
-    "spec": {},
+    "spec_hash": "0123abcd00",
+    "spec": {"config": {}},
     "n_trials": 3,
-    "golden": {"n_queries": 2},
-    "corpus": {"n_entries": 5},
-    "pool": {"file": "x.parquet", "digest": "00", "provenance": {}},
+    "golden": {"path": "golden.jsonl", "digest": "00", "n_queries": 2, "slices": ["entity"]},
+    "corpus": {"path": None, "digest": None, "n_entries": 5},
+    "pool": {"file": "x.parquet", "digest": "00", "provenance": {"fingerprint": "embedded/1"}},
+    "pools": {"": {"file": "x.parquet", "digest": "00", "depth": 4, "provenance": {}}},
     "metrics": ["mrr"],
     "objectives": {"overall.mrr": "maximize"},
-    "table": {"columns": []},
-    "plots": [],
+    "constraints": ["overall.mrr >= current"],
+    "table": {"knob": "rrf_k", "columns": ["overall.mrr"]},
+    "plots": [{"x": "overall.mrr", "y": "entity.mrr"}],
+    "arms": {"fast": {"from": None, "trial_id": "00"}},
+    "versions": {"numpy": "2.0"},
+    "files": {"trials.parquet": "00"},
 }
 
 
@@ -285,14 +294,105 @@ def test_a_manifest_comes_back_as_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
+def places(part: Any, start: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of everything inside a part of JSON, at any depth."""
+    inner = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, value in inner:
+        yield (*start, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*start, key))
+
+
+def altered(whole: Any, place: tuple[Any, ...], **value: Any) -> Any:
+    """Return JSON with another value at a place; without the place if no value is given."""
+    copied = copy.deepcopy(whole)
+    target = functools.reduce(lambda part, key: part[key], place[:-1], copied)
+    if value:
+        target[place[-1]] = value["value"]
+    else:
+        del target[place[-1]]
+    return copied
+
+
+def stored(folder: Path) -> tuple[Path, dict[str, Any]]:
+    write_manifest(folder, MANIFEST)
+    path = folder / "manifest.json"
+    return path, json.loads(path.read_text("utf-8"))
+
+
+DAMAGED: tuple[Any, ...] = (None, [], {}, "", 1, -1, True, 1e308, "x" * 300, ["x"], {"x": "x"})
+PLACES = [place for place in places(MANIFEST) if place[0] != "version"]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
+def test_a_part_of_a_manifest_that_is_not_as_it_was_written_is_refused_and_no_other(
+    tmp_path: Path, place: tuple[Any, ...]
+) -> None:
+    path, whole = stored(tmp_path)
+    was = functools.reduce(lambda part, key: part[key], place, MANIFEST)
+    damages = [altered(whole, place)]
+    damages += [altered(whole, place, value=v) for v in DAMAGED if json.dumps(v) != json.dumps(was)]
+    for damaged in damages:
+        path.write_text(json.dumps(damaged), "utf-8")
+        manifest = read_manifest(tmp_path)
+        message = rf"manifest.json: {place[0]}[\w.]* is missing or damaged\. Run the sweep again\."
+        for read in (manifest.__getitem__, manifest.get, manifest.__contains__):
+            with pytest.raises(InputError, match=message):
+                read(place[0])
+        with pytest.raises(InputError, match=message):
+            manifest.check()
+        assert {name: manifest[name] for name in MANIFEST if name != place[0]} == {
+            name: value for name, value in MANIFEST.items() if name != place[0]
+        }
+
+
 @pytest.mark.parametrize("key", MANIFEST)
-@pytest.mark.parametrize("damaged", [None, 3.5])
-def test_a_manifest_that_lost_a_part_is_refused_with_that_part(
+@pytest.mark.parametrize("damaged", [None, 3.5, [3], {"x": 3.5}])
+def test_an_older_manifest_is_refused_by_the_shape_of_its_parts(
     tmp_path: Path, key: str, damaged: object
 ) -> None:
-    write_manifest(tmp_path, {**MANIFEST, key: damaged})
-    with pytest.raises(InputError, match=rf"{key}[a-z_.]* is missing or damaged"):
-        read_manifest(tmp_path)
+    path, whole = stored(tmp_path)
+    del whole["checks"]
+    path.write_text(json.dumps({**whole, key: damaged}), "utf-8")
+    with pytest.raises(InputError, match=rf"{key}[\w.]* is missing or damaged"):
+        read_manifest(tmp_path)[key]
+
+
+def test_an_older_manifest_may_lack_what_was_added_since(tmp_path: Path) -> None:
+    path, whole = stored(tmp_path)
+    for name in ("checks", "versions", "arms", "pools", "files"):
+        del whole[name]
+    path.write_text(json.dumps(whole), "utf-8")
+    manifest = read_manifest(tmp_path)
+    manifest.check()
+    assert manifest.get("versions", {}) == {}
+    assert "usage" not in manifest
+
+
+@pytest.mark.parametrize("damaged", [None, 3, [], "x", {}, {"name": 3}])
+def test_without_its_checksums_no_part_is_believed(tmp_path: Path, damaged: object) -> None:
+    path, whole = stored(tmp_path)
+    path.write_text(json.dumps({**whole, "checks": damaged}), "utf-8")
+    for name in MANIFEST:
+        with pytest.raises(InputError, match=f"{name} is missing or damaged"):
+            read_manifest(tmp_path)[name]
+
+
+def test_all_damaged_parts_are_told_at_once(tmp_path: Path) -> None:
+    path, whole = stored(tmp_path)
+    whole["golden"]["n_queries"] = -1
+    whole["planted"] = 3
+    del whole["plots"]
+    path.write_text(json.dumps(whole), "utf-8")
+    with pytest.raises(InputError) as caught:
+        read_manifest(tmp_path).check()
+    said = [problem.message.partition(" is ")[0] for problem in caught.value.problems]
+    assert said == ["golden.n_queries", "plots", "planted"]
+
+
+def test_a_path_that_is_no_text_is_kept_in_a_manifest(tmp_path: Path) -> None:
+    write_manifest(tmp_path, {**MANIFEST, "config_path": "caf\udce9.yaml"})
+    assert read_manifest(tmp_path)["config_path"] == "caf\udce9.yaml"
 
 
 def test_past_sweeps_are_listed_the_latest_last_and_damaged_ones_are_empty(tmp_path: Path) -> None:
@@ -316,7 +416,9 @@ def test_a_folder_without_a_manifest_holds_no_sweep(tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "\ud800".encode("utf-8", "surrogatepass"), "nul\0"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 99_999, "\ud800".encode("utf-8", "surrogatepass"), "nul\0"]
+)
 def test_a_manifest_that_cannot_be_read_is_refused_with_a_remedy(
     tmp_path: Path, text: str | bytes
 ) -> None:

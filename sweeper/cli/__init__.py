@@ -35,6 +35,7 @@ from sweeper.cli import (
 )
 from sweeper.cli.list import list_sweeps
 from sweeper.errors import EXIT_CODES, SweeperError
+from sweeper.files import refused_path
 
 __all__ = ["app", "main"]
 
@@ -72,7 +73,7 @@ class SweepGroup(TyperGroup):
         except BrokenPipeError as error:  # from the help text
             raise _end_of(error) from None
         except OSError as error:
-            raise _failed_output(error) from error
+            raise _refused(error) from error
         except SweeperError as error:
             raise _end(error) from error
 
@@ -88,7 +89,7 @@ class SweepGroup(TyperGroup):
         except BrokenPipeError as error:
             raise _end_of(error) from error
         except OSError as error:
-            raise _failed_output(error) from error
+            raise _refused(error) from error
         return result
 
 
@@ -98,13 +99,14 @@ def _end(error: SweeperError) -> typer.Exit:
     return typer.Exit(error.exit_code)
 
 
-def _failed_output(error: OSError) -> Exception:
-    """Return what to raise: one line if our output cannot be written; the error itself is a bug."""
+def _refused(error: OSError) -> Exception:
+    """Return what to raise: one line of output or a path that is refused; any other is a bug."""
     try:
         console.flush()  # what could not be written is still waiting
     except SweeperError as failure:
         return _end(failure)
-    return error
+    refused = refused_path(error)
+    return error if refused is None else _end(refused)
 
 
 def _end_of(error: BrokenPipeError) -> Exception:

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeper.errors import InputError, Problem
 from sweeper.files import write_atomically
 from sweeper.plots.style import ignore_missing_glyphs
 
@@ -42,6 +43,8 @@ def save(plot: Axes | Figure, path_stem: str | Path) -> list[Path]:
     figure = plot if isinstance(plot, Figure) else plot.get_figure(root=True)
     assert isinstance(figure, Figure)
     stem = Path(path_stem)
+    if not stem.name:
+        raise InputError(Problem("is a folder. Give a file name without ending.", str(stem)))
     # Without a salt the ids inside an SVG are random.
     with matplotlib.rc_context({"svg.hashsalt": "sweeper"}), warnings.catch_warnings():
         ignore_missing_glyphs()
