@@ -7,9 +7,10 @@ channel's weight enters every score linearly; a floor matters only where it pass
 (relevant row, candidate) and one sort.
 
 Inside a cell the curve equals the replay. Edges are open ends: within rounding of an edge the order
-of floats is not that of real numbers. Two things cannot be promised and are said: rows whose scores
-differ by rounding alone (``Curve.unsettled``), and half-lives so short that scores underflow
-(``Curve.underflow``), where products decide.
+of floats is not that of real numbers. Two things cannot be promised of a cell and are said: rows
+whose scores differ by rounding alone (``Curve.unsettled``), and half-lives so short that scores
+underflow (``Curve.underflow``), where products decide. All such values lie in ``Curve.doubt``, by a
+bound on the rounding of scores, and there ``Curve.at`` replays: it is exact at any float.
 
 References
 ----------
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +34,22 @@ from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
 from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
+from sweeper.rounding import LIGHTEST, NO_DOUBT, doubt_along_weight, doubt_along_x, stretches
 from sweeper.settings import Settings
-from sweeper.staircase import ABSENT, Curve, Pieces, Staircase, Steps, join_steps, places_within
+from sweeper.staircase import (
+    ABSENT,
+    Curve,
+    Pieces,
+    Staircase,
+    Steps,
+    join_steps,
+    places_within,
+)
 
 __all__ = ["exact_curve", "extreme_weight", "just_above_zero"]
 
 _ALL_ZERO = 1100.0
 """Half-lives of age after which every score is 0: 2**-1075 rounds to 0, fused scores are small."""
-
-_LIGHTEST = 1e-9
-"""Lighter weights (and heavier ones than its inverse) drown in the rounding of the other shares."""
 
 _WEIGHTS = (1e-100, 1e100)
 """Products of weights beyond these leave the range of doubles too soon."""
@@ -164,14 +172,17 @@ class _Builder:
 
     def half_life(self) -> Curve:
         """Return the curve over (0, inf), and off as its own point."""
-        base, steps, unsettled = self._along_x()
+        base, steps, unsettled, spans = self._along_x()
         # Upwards in half-life is downwards in x, so begin where all rows have changed places.
         np.add.at(base, steps.target, steps.step)
-        with np.errstate(over="ignore"):  # half-lives beyond all numbers: never
+        with np.errstate(over="ignore", divide="ignore"):  # half-lives beyond all numbers: never
             steps = Steps(1.0 / steps.at, steps.target, -steps.step, steps.other)
+            # Where x is all but 0, and where it overflows, the half-life has no bound.
+            doubt = 1.0 / np.where(spans > 0, spans, 0.0)[:, ::-1]
         underflow = self._underflow()
         typed = [0.0]
         if underflow is not None:
+            doubt = np.concatenate([doubt, [underflow]])
             early = steps.where(steps.at <= underflow[1])
             np.add.at(base, early.target, early.step)
             steps = steps.where(steps.at > underflow[1])
@@ -196,12 +207,14 @@ class _Builder:
             steps=steps,
             underflow=underflow,
             unsettled=unsettled,
+            doubt=doubt,
         )
 
-    def _along_x(self) -> tuple[NDArray[np.int64], Steps, tuple[int, ...]]:
-        """Return positions just above x = 0, and how they change as x grows."""
+    def _along_x(self) -> tuple[NDArray[np.int64], Steps, tuple[int, ...], FloatArray]:
+        """Return positions just above x = 0, how they change as x grows, and where rounding may."""
         base = np.full(self.layout.n_targets, ABSENT, np.int64)
         parts: list[Steps] = []
+        spans: list[FloatArray] = [NO_DOUBT]
         unsettled: set[int] = set()
         for target in self._blocks():
             scene = self._scene(self.group, target)
@@ -212,11 +225,13 @@ class _Builder:
             parts.append(
                 Steps(cross.x, target[cross.column], cross.step.astype(np.int64), cross.slot)
             )
+            spans += doubt_along_x(scene, cross)
             unsettled |= set(self.layout.target_query[target[doubtful]].tolist())
         steps = join_steps(parts)
         at_once = steps.where(steps.at == 0)
         np.add.at(base, at_once.target, at_once.step)
-        return base, steps.where(steps.at > 0), tuple(sorted(unsettled))
+        doubt = np.concatenate(spans)
+        return base, steps.where(steps.at > 0), tuple(sorted(unsettled)), doubt
 
     def _underflow(self) -> tuple[float, float] | None:
         """Return the half-lives between which products may underflow where lines do not.
@@ -337,6 +352,7 @@ class _Builder:
         base = np.full(self.layout.n_targets, ABSENT, np.int64)
         parts: list[Steps] = []
         unsettled: set[int] = set()
+        spans: list[FloatArray] = [NO_DOUBT]
         fixed_group = Group(self.layout, [without], [0])
         moving_group = Group(self.layout, [alone], [0])
         both = Group(self.layout, [self.settings.with_values({name: 1.0})], [0])
@@ -360,12 +376,13 @@ class _Builder:
             at = -more[slot, which] / steeper[slot, which]
             step = np.where(start[slot, which], -1, 1)
             parts.append(Steps(at, target[which], step.astype(np.int64), slot))
+            spans.append(doubt_along_weight(whole, both, target, fixed, slope, decay, live))
             doubtful = live & self._doubtful(both, target, whole, fixed, slope, factor)
             unsettled |= set(self.layout.target_query[target[np.nonzero(doubtful)[1]]].tolist())
         steps = join_steps(parts)
-        early = steps.where(steps.at <= _LIGHTEST)
+        early = steps.where(steps.at <= LIGHTEST)
         np.add.at(base, early.target, early.step)
-        steps = steps.where((steps.at > _LIGHTEST) & (steps.at < 1 / _LIGHTEST))
+        steps = steps.where((steps.at > LIGHTEST) & (steps.at < 1 / LIGHTEST))
         left = self._survivors(both)
         pieces = self.staircase.pieces(
             base, steps, lambda query, start: both.candidates(query, left[query])
@@ -375,11 +392,12 @@ class _Builder:
             name,
             edges=edges,
             value=value,
-            ends=(_LIGHTEST, 1 / _LIGHTEST),
+            ends=(LIGHTEST, 1 / LIGHTEST),
             points=((0.0, self._replayed(name, [0.0])[0]),),
             pieces=pieces,
             steps=steps,
             unsettled=tuple(sorted(unsettled)),
+            doubt=np.concatenate(spans),
         )
 
     def _doubtful(
@@ -440,6 +458,10 @@ class _Builder:
         chosen = [self.settings.with_values({name: value}) for value in values]
         return self.staircase.replayed(self.replay.positions(chosen))
 
+    def _replayed_at(self, name: str, value: Value) -> FloatArray:
+        figures: FloatArray = self._replayed(name, [value])[0]
+        return figures
+
     def _curve(
         self,
         name: str,
@@ -453,6 +475,7 @@ class _Builder:
         right_closed: bool = False,
         underflow: tuple[float, float] | None = None,
         unsettled: tuple[int, ...] = (),
+        doubt: FloatArray = NO_DOUBT,
     ) -> Curve:
         return Curve(
             knob=knob(name),
@@ -467,6 +490,8 @@ class _Builder:
             points=points,
             underflow=underflow,
             unsettled=unsettled,
+            doubt=stretches(doubt),
+            replayed=partial(self._replayed_at, name),
             pieces=pieces,
             steps=steps,
         )

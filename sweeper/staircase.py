@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -118,6 +118,11 @@ class Curve:
         Half-lives between which scores underflow; the figures of that cell are those at its middle.
     unsettled
         Questions in which two rows' scores differ by rounding alone.
+    doubt : shape (n, 2)
+        Stretches of the axis, apart and ascending, ends included, in which the rounding of scores
+        may decide: around every value at which two rows tie, and wherever cells promise nothing.
+    replayed
+        Gives the figures at one value by a replay.
     pieces, steps
         The same per question and per relevant row, from the upper end of ``underflow`` on.
     """
@@ -134,6 +139,8 @@ class Curve:
     points: tuple[tuple[Value, FloatArray], ...]
     underflow: tuple[float, float] | None
     unsettled: tuple[int, ...]
+    doubt: FloatArray
+    replayed: Callable[[Value], FloatArray] = field(repr=False)
     pieces: Pieces
     steps: Steps
 
@@ -171,13 +178,24 @@ class Curve:
         return next((figures for name, figures in self.points if name == value), None)
 
     def at(self, value: Value) -> FloatArray:
-        """Return the figures at any value of the knob, shape (n_groups, n_metrics)."""
+        """Return the figures at any value of the knob, shape (n_groups, n_metrics).
+
+        They are those of a replay of that value, bit for bit: read off the cells where real
+        numbers decide, and replayed where rounding may, or beyond the ends of the axis.
+        """
         apart = self.point(value)
         if apart is not None:
             return apart
         assert isinstance(value, int | float)  # curves have numbers for an axis
+        if not self.low <= value <= self.high or self.is_doubtful(value):
+            return self.replayed(int(value) if self.knob.integer else float(value))
         figures: FloatArray = self.value[self.cell(value)]
         return figures
+
+    def is_doubtful(self, value: float) -> bool:
+        """Return whether rounding may decide at a value of the axis."""
+        number = int(np.searchsorted(self.doubt[:, 0], value, side="right")) - 1
+        return number >= 0 and bool(value <= self.doubt[number, 1])
 
     def to_frame(self) -> pd.DataFrame:
         """Return every cell of every figure, in long form.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,43 @@ def test_two_rows_cross_where_the_older_has_decayed_by_the_ratio_of_their_scores
     assert curve.at(89.9)[0, MRR] == 1 / 2
     assert curve.at(90.1)[0, MRR] == 1 / 3
     assert curve.at(0.0)[0, MRR] == 1 / 3
+
+
+def test_where_two_rows_tie_the_curve_says_what_a_replay_says() -> None:
+    pool = two_memories()
+    replay = Replay(pool, GoldenSet((query(["new"]),)))
+    base = Settings(rrf_k=1, limit=3)
+    curve = exact_curve(replay, base, HALF_LIFE, METRICS)
+    [edge] = curve.steps.at.tolist()
+    assert curve.is_doubtful(edge)
+    # old * 2^(-100/90) and new * 2^(-10/90) are equal, but for rounding.
+    tied = [90.0, edge, *(math.nextafter(edge, end) for end in (0, math.inf))]
+    for half_life in tied:
+        settings = base.with_values({HALF_LIFE: half_life})
+        figures = replay.figures([settings], METRICS).value[0]
+        assert curve.at(half_life).tolist() == figures.tolist()
+    assert not curve.is_doubtful(90.0 * (1 + 1e-12))
+
+
+def test_away_from_ties_a_curve_is_read_without_a_replay() -> None:
+    pool = at_ranks(a=((1, 3), 30.0), b=((2, 1), 400.0), c=((4, 2), 0))
+    for name in (HALF_LIFE, "min_similarity", "rrf_k", "weights.lexical"):
+        curve = curve_of(pool, name, Settings(limit=5, depth=4), "a", highest_k=50)
+        alone = replace(curve, replayed=lambda value: pytest.fail(f"replayed at {value}"))
+        for cell in range(len(curve.edges) + 1):
+            low, _ = curve.bounds(cell)
+            value = float(round(curve.middle(cell))) if name == "rrf_k" else curve.middle(cell)
+            if curve.underflow is None or low != curve.underflow[0]:
+                assert alone.at(value).tolist() == curve.value[cell].tolist()
+
+
+def test_beyond_its_ends_a_curve_says_what_a_replay_says() -> None:
+    pool = at_ranks(a=((18, None), 0), b=((35, 3), 0))
+    base = Settings(limit=40, depth=35, weights={"vector": 1.5, "lexical": 0.25})
+    replay = Replay(pool, GoldenSet((query(["a"]),)))
+    curve = exact_curve(replay, base, "rrf_k", METRICS, highest_k=20)
+    figures = replay.figures([base.with_values({"rrf_k": 42})], METRICS).value[0]
+    assert curve.at(42).tolist() == figures.tolist() != curve.at(20).tolist()
 
 
 def test_an_expected_old_row_falls_behind_each_row_at_its_own_half_life() -> None:

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import altair
@@ -19,15 +20,21 @@ from hypothesis import strategies as st
 
 from sweeper.compare import tally_values
 from sweeper.config import load_config
+from sweeper.errors import InputError
+from sweeper.golden import GoldenSet
+from sweeper.metrics import parse_metrics
 from sweeper.page import MAX_BYTES, html_report, write_html_report
 from sweeper.page.charts import charts
 from sweeper.page.document import Budget, document
 from sweeper.page.findings import Findings
 from sweeper.page.knob_lines import thinned
+from sweeper.page.render import render
 from sweeper.pick import pick
 from sweeper.pictures import tradeoff_points
 from sweeper.results import Results
+from sweeper.settings import Settings
 from sweeper.sweep import run_sweep
+from tests.builders import query as question
 from tests.projects import CONFIG, ENTRIES, HOSTILE, QUESTIONS, write_planted_project, write_project
 
 
@@ -499,7 +506,7 @@ def test_half_a_budget_is_half_of_everything() -> None:
     whole, half = Budget(), Budget().halved()
     for name in Budget.__dataclass_fields__:
         assert getattr(half, name) == getattr(whole, name) // 2
-    assert Budget(*[1] * 6).halved() == Budget(*[1] * 6)
+    assert Budget(*[1] * 7).halved() == Budget(*[1] * 7)
 
 
 @given(
@@ -522,6 +529,118 @@ def test_a_thinned_line_keeps_its_ends_its_extremes_and_what_is_marked(
         number = min(int(place), len(values) - 1)
         assert number in kept
         assert min(number + 1, len(values) - 1) in kept
+
+
+def test_hundreds_of_slices_are_left_out_but_for_those_that_decide(tmp_path: Path) -> None:
+    questions = [{**row, "id": f"q{n}-{row['id']}", "slice": f"team-{n}-{'x' * 50}"}
+                 for n in range(25) for row in QUESTIONS[:1]]  # fmt: skip
+    named = f"team-24-{'x' * 50}.mrr"
+    config = CONFIG.replace("recall@1, mrr", ", ".join(f"recall@{k}" for k in range(1, 21)))
+    config = config.replace("abstention]", "mrr]").replace("fresh.mrr: maximize, entity.mrr", named)
+    config = config.partition("constraints:")[0] + f'constraints: ["{named} >= current - 0.1"]\n'
+    found = run(tmp_path, config, questions=questions)
+    text = html_report(found)
+    own = Page(text)
+    assert len(text.encode()) < MAX_BYTES
+    shown = [item["address"] for item in own.data["figures"]]
+    assert len(shown) == Budget().shown < own.data["nFigures"] == 26 * 21
+    assert shown[0] == named
+    assert {f"overall.{metric}" for metric in found.metrics} <= set(shown)
+    assert "480 of 546 figures of slices and metrics are in this report" in own.text
+    assert f"sweep show {found.address} --trial NUMBER" in own.text
+    for curve in own.data["curves"]:
+        for metric, lines in curve["lines"].items():
+            assert {f"{line['slice']}.{metric}" for line in lines} <= set(shown)
+
+
+def test_a_config_that_no_page_can_hold_is_refused_at_once(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise AssertionError("the recommendation was computed first")
+
+    monkeypatch.setattr("sweeper.page.pick", late)
+    monkeypatch.setattr("sweeper.page._ROOM", MAX_BYTES - 100)
+    with pytest.raises(InputError, match=r"its config has \d+ bytes.* room for 100"):
+        html_report(results)
+
+
+def test_a_page_that_has_no_room_says_which_part_takes_it(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeper.page._ROOM", 0)
+    monkeypatch.setattr("sweeper.page._SMALLEST", 1)
+    monkeypatch.setattr("sweeper.page.MAX_BYTES", 100_000)
+    with pytest.raises(InputError, match=r'largest part, ".+", takes [\d,]+ characters'):
+        html_report(results, problem="none")
+
+
+# --- names and figures of every kind --------------------------------------------------------------
+
+
+def test_slices_that_look_alike_once_escaped_stay_apart(tmp_path: Path) -> None:
+    literal, control = r"a\x07", "a\x07"
+    names = {"entity": control, "fresh": literal, "nothing": "b"}
+    questions = [{**row, "slice": names[row["slice"]]} for row in QUESTIONS]
+    config = CONFIG.partition("objectives:")[0] + "objectives: {overall.mrr: maximize}\n"
+    found = run(tmp_path, config, questions=questions)
+    data = Page(html_report(found)).data
+    told = {control: rf"{literal} (2)", literal: literal}
+    addresses = [item["address"] for item in data["figures"]]
+    assert len(set(addresses)) == len(addresses)
+    wide = found.wide()
+    for slice_, name in told.items():
+        column = data["trials"]["figure"][addresses.index(f"{name}.mrr")]
+        assert column == pytest.approx(wide[f"{slice_}.mrr"].tolist(), abs=1e-8)
+    assert sorted(data["questions"]["slices"]) == sorted([*told.values(), "b"])
+    for curve in data["curves"]:
+        assert {line["slice"] for line in curve["lines"]["mrr"]} == {*told.values(), "overall"}
+        for mark in curve["marks"]:
+            assert set(mark["figures"]["mrr"]) == {*told.values(), "overall"}
+
+
+def test_a_metric_of_which_less_is_better_is_in_the_table_of_slices(tmp_path: Path) -> None:
+    config = CONFIG.replace("[recall@1, mrr, abstention]", "[mrr, returned]")
+    found = run(tmp_path, config.partition("constraints:")[0])
+    floored = next(n for n, item in enumerate(found.settings) if item.min_similarity == 0.3)
+    answer = found.pick(policy="best")
+    chosen = replace(answer.best, trial=floored, settings=found.settings[floored])
+    findings = Findings(found, replace(answer, chosen=chosen, keep=False))
+    wide = found.wide()
+    rows = {(item.slice, item.metric): item for item in findings.differences}
+    for group in ("entity", "fresh", "nothing", "overall"):
+        item = rows[group, "returned"]
+        now, then = (wide.loc[n, f"{group}.returned"] for n in (findings.current, floored))
+        assert (item.baseline, item.challenger) == (now, then)
+        assert item.interval is not None
+        assert item.interval.low <= item.difference <= item.interval.high
+    assert rows["overall", "returned"].difference < 0
+    # The rest is what sweep compare says.
+    assert findings.comparison is not None
+    assert set(findings.comparison.differences) <= set(findings.differences)
+    page = render(findings, document(findings, Budget()), "", "")
+    assert "returned (less is better)" in Page(page).text
+    assert "The less there is of returned, the better." in Page(page).text
+
+
+def test_fewer_rows_are_better_where_less_is_better() -> None:
+    n = 40
+    queries = tuple(question(["a"], f"q{place}", "one") for place in range(n))
+    values = {"returned": np.array([[10.0] * n, [4.0] * n])}
+    results = SimpleNamespace(
+        metrics=parse_metrics(["returned"]),
+        golden=GoldenSet(queries),
+        settings=[Settings(limit=10)] * 2,
+        scores=lambda trials: SimpleNamespace(values=values),
+        trial=lambda name: 0,
+    )
+    findings = Findings(results, None)  # type: ignore[arg-type]
+    findings.__dict__["subject"] = SimpleNamespace(trial=1)
+    found = list(findings._where_less_is_better())
+    assert [item.finding for item in found] == ["better", "better"]
+    assert [(item.baseline, item.challenger) for item in found] == [(10.0, 4.0)] * 2
+    values["returned"] = values["returned"][::-1]
+    assert [item.finding for item in findings._where_less_is_better()] == ["worse", "worse"]
 
 
 # --- charts ---------------------------------------------------------------------------------------

@@ -269,6 +269,54 @@ def test_a_curve_is_read_at_any_value(opened: Open, results: Results) -> None:
     assert slider.get_attribute("aria-valuetext") != last
 
 
+@pytest.mark.parametrize("steps", [400, 30])
+def test_a_reading_is_exact_at_the_value_that_it_names_or_says_that_it_is_not(
+    opened: Open, results: Results, tmp_path: Path, steps: int
+) -> None:
+    findings = Findings(results, results.pick())
+    path = tmp_path / "report.html"
+    data = document(findings, replace(Budget(), steps=steps))
+    path.write_text(render(findings, data, *library()), "utf-8")
+    found = opened(path)
+    page = found.page
+    found.chart("curve")
+    said = {"At": 0, "About, at": 0}
+    bases = {"today": results.current_settings, "pick": results.pick().chosen.settings}
+    for item in data["curves"]:
+        page.select_option("#curve-knob", item["knob"])
+        page.select_option("#curve-base", item["base"])
+        page.select_option("#curve-metric", "mrr")
+        page.wait_for_timeout(500)
+        told = page.evaluate(
+            """(count) => {
+              const slider = document.getElementById('curve-at');
+              const [low, high] = [Number(slider.min), Number(slider.max)];
+              const texts = (path) => [...document.querySelectorAll(`#curve-reading ${path}`)]
+                .map((cell) => cell.textContent);
+              return Array.from({ length: count }, (_, n) => {
+                slider.value = String(low + (n / (count - 1)) * (high - low));
+                slider.dispatchEvent(new Event('input'));
+                return [...texts('caption'), texts('td:nth-child(1)'), texts('td:nth-child(2)')];
+              });
+            }""",
+            100,
+        )
+        for caption, groups, figures in told:
+            about, _, rest = caption.partition(f" {item['label']} ")
+            said[about] += 1
+            if about != "At":
+                continue
+            word = rest.split()[0]
+            value = {"none": None, "off": 0.0}.get(word) if word.isalpha() else float(word)
+            value = int(word) if item["integer"] else value
+            settings = bases[item["base"]].with_values({item["knob"]: value})
+            truth = results.replay.figures([settings], results.metrics)
+            for group, figure_told in zip(groups, figures, strict=True):
+                assert figure_told == f"{truth.get(f'{group}.mrr', 0):.4f}", (item["knob"], caption)
+    assert said["At"] > 50
+    assert said["About, at"] > 5
+
+
 def test_questions_are_searched_filtered_and_sorted(opened: Open, results: Results) -> None:
     found = opened()
     page = found.page

@@ -41,9 +41,10 @@ def report(
 
     It is one HTML file that needs no network. For example: sweep report recency
     """
-    from sweeper.page import write_html_report
+    from sweeper.page import require_room, write_html_report
 
     found = opened(sweep, results)
+    require_room(found)  # before what takes long
     with console.progress("Writing the report"):
         try:
             answer = found.pick(

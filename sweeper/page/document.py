@@ -14,16 +14,18 @@ import numpy as np
 
 from sweeper.explain import Explanation
 from sweeper.knobs import knob
-from sweeper.metrics import Metric
 from sweeper.page.charts import SERIES, charts
 from sweeper.page.findings import Findings
 from sweeper.page.knob_lines import knob_lines
+from sweeper.pictures import goals_of
 from sweeper.tables import figure_label, metric_label, plain
 from sweeper.wording import explanation_sentences, explanation_table
 
 __all__ = ["Budget", "document"]
 
 _CURVE_METRICS = 4
+_CHARTED = 120
+"""Figures whose differences are drawn."""
 _TEXT = 300
 """Characters of a question that are shown."""
 _EXPECTED = 3
@@ -48,6 +50,8 @@ class Budget:
         Of one line of a curve.
     explained
         Questions.
+    shown
+        Figures of slices and metrics.
     """
 
     trials: int = 2000
@@ -56,6 +60,7 @@ class Budget:
     characters: int = 400_000
     steps: int = 400
     explained: int = 24
+    shown: int = 480
 
     def halved(self) -> Budget:
         """Return half of everything; a page that is still too large has unusual names."""
@@ -69,6 +74,7 @@ class Budget:
                     self.characters,
                     self.steps,
                     self.explained,
+                    self.shown,
                 )
             )
         )
@@ -91,7 +97,8 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
     """
     results, subject = findings.results, findings.subject
     questions = _questions(findings, budget)
-    figures = _figures(findings)
+    shown = findings.addresses[: _n_shown(findings, budget)]
+    figures = _figures(findings, shown)
     drawn = _drawn(findings, len(figures), budget)
     found = {
         "address": results.address,
@@ -101,15 +108,16 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "constraints": [item.text for item in findings.constraints],
         "series": SERIES,
         "figures": figures,
-        "axes": _axes(findings, [item["address"] for item in figures]),
+        "axes": _axes(findings, shown),
         "knobs": _knobs(findings, drawn),
-        "trials": _trials(findings, drawn, figures),
+        "trials": _trials(findings, drawn, shown),
         "nTrials": len(results.trials),
         "questions": questions,
         "nQuestions": len(results.golden),
         "moves": _moves(findings, drawn, len(questions["id"]), budget),
-        "differences": _differences(findings),
-        "curves": _curves(findings, budget),
+        "differences": _differences(findings, shown[:_CHARTED]),
+        "nFigures": len(findings.addresses),
+        "curves": _curves(findings, shown, budget),
         "curvesLeftOut": _curve_metrics(findings)[_CURVE_METRICS:],
         "explained": _explained(findings, questions["id"], budget),
         "charts": charts(),
@@ -128,31 +136,35 @@ def _shown(part: Any) -> Any:
     return part
 
 
-def _figures(findings: Findings) -> list[dict[str, Any]]:
+def _n_shown(findings: Findings, budget: Budget) -> int:
+    """Return how many figures are shown; those that decide always are."""
+    return max(budget.shown, len(findings.deciding))
+
+
+def _key(findings: Findings, address: str) -> str:
+    """Return a figure's address as the page knows it: no two are alike."""
+    group, _, metric = address.rpartition(".")
+    return f"{findings.names.get(group, group)}.{metric}"
+
+
+def _figures(findings: Findings, shown: Sequence[str]) -> list[dict[str, Any]]:
     """Return the figures that are shown, those that decide first."""
-    results = findings.results
-    wide = results.wide()
-    wanted = [item.address for item in findings.objectives]
-    wanted += [item.address for item in findings.constraints]
-    wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
-    wanted += [address for address in wide.columns if wide[address].notna().any()]
-    metrics = {str(metric): metric for metric in results.metrics}
-    return [
-        {
-            "address": address,
-            "label": figure_label(address),
-            "slice": address.rpartition(".")[0],
-            "metric": address.rpartition(".")[2],
-            "metricLabel": metric_label(address.rpartition(".")[2]),
-            "more": _more_is_better(metrics.get(address.rpartition(".")[2])),
-        }
-        for address in dict.fromkeys(wanted)
-        if address in wide.columns
-    ]
-
-
-def _more_is_better(metric: Metric | None) -> bool:
-    return metric is None or metric.larger_is_better
+    goals = goals_of(findings.results, *shown)
+    found = []
+    for address in shown:
+        key = _key(findings, address)
+        group, _, metric = key.rpartition(".")
+        found.append(
+            {
+                "address": key,
+                "label": figure_label(key),
+                "slice": group,
+                "metric": metric,
+                "metricLabel": metric_label(metric),
+                "more": goals[address] == "maximize",
+            }
+        )
+    return found
 
 
 def _axes(findings: Findings, known: Sequence[str]) -> dict[str, str]:
@@ -160,9 +172,10 @@ def _axes(findings: Findings, known: Sequence[str]) -> dict[str, str]:
     results = findings.results
     if findings.objectives == results.objectives:
         for plot in results.manifest["plots"]:
-            return {"x": plot["x"], "y": plot["y"]}
+            if {plot["x"], plot["y"]} <= set(known):
+                return {axis: _key(findings, plot[axis]) for axis in ("x", "y")}
     y, x = [*known, known[0]][:2]
-    return {"x": x, "y": y}
+    return {"x": _key(findings, x), "y": _key(findings, y)}
 
 
 def _drawn(findings: Findings, n_figures: int, budget: Budget) -> list[int]:
@@ -187,9 +200,7 @@ def _knobs(findings: Findings, drawn: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-def _trials(
-    findings: Findings, drawn: Sequence[int], figures: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+def _trials(findings: Findings, drawn: Sequence[int], shown: Sequence[str]) -> dict[str, Any]:
     results = findings.results
     knobs = []
     for name in results.varied_knobs:
@@ -197,7 +208,7 @@ def _trials(
         order = sorted(set(given), key=knob(name).sort_key)
         place = {value: number for number, value in enumerate(order)}
         knobs.append([place[value] for value in given])
-    wide = results.wide([item["address"] for item in figures]).loc[list(drawn)]
+    wide = results.wide(list(shown)).loc[list(drawn)]
     tally = findings.tally(drawn)
     arms = results.trials["arm"].tolist()
     return {
@@ -234,7 +245,7 @@ def _questions(findings: Findings, budget: Budget) -> dict[str, Any]:
             break
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
-    return {**columns, "slices": slices}
+    return {**columns, "slices": [findings.names[name] for name in slices]}
 
 
 def _moves(
@@ -265,13 +276,18 @@ _AT_ONCE = 64
 _WORTH_LOOKING = 20
 
 
-def _differences(findings: Findings) -> list[dict[str, Any]]:
-    """Return the subject's difference from today per slice and metric, with its interval."""
+def _differences(findings: Findings, shown: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the subject's difference from today per slice and metric, with its interval.
+
+    Metrics of which less is better count something else than a share of 1, so they have no place
+    on the axis of this chart.
+    """
     if findings.comparison is None:
         return []
+    among = set(shown)
     return [
         {
-            "slice": item.slice,
+            "slice": findings.names[item.slice],
             "metric": metric_label(item.metric),
             "difference": _rounded(item.difference),
             # Where nothing differs there is nothing to be unsure of.
@@ -283,22 +299,24 @@ def _differences(findings: Findings) -> list[dict[str, Any]]:
             ),
         }
         for item in findings.comparison.differences
+        if f"{item.slice}.{item.metric}" in among
     ]
 
 
 def _curve_metrics(findings: Findings) -> list[str]:
     """Return every metric, those that decide first."""
-    addresses = [item.address for item in findings.objectives]
-    addresses += [item.address for item in findings.constraints]
-    named = [address.rpartition(".")[2] for address in addresses]
+    named = [address.rpartition(".")[2] for address in findings.deciding]
     texts = [str(metric) for metric in findings.results.metrics]
     return [metric for metric in dict.fromkeys([*named, *texts]) if metric in texts]
 
 
-def _curves(findings: Findings, budget: Budget) -> list[dict[str, Any]]:
+def _curves(findings: Findings, shown: Sequence[str], budget: Budget) -> list[dict[str, Any]]:
     metrics = _curve_metrics(findings)[:_CURVE_METRICS]
     curves, _ = findings.curves
-    found = [knob_lines(item, findings.results, metrics, budget.steps) for item in curves]
+    names, among = findings.names, set(shown)
+    found = [
+        knob_lines(item, findings.results, metrics, budget.steps, names, among) for item in curves
+    ]
     return [item for item in found if item is not None]
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeper.compare import outcomes
+from sweeper.compare import Difference, compare_values, outcomes
 from sweeper.comparison import Comparison, Moved, Side, compare_trials
 from sweeper.constraints import Constraint, Objective
 from sweeper.explain import Explanation, explain_many
-from sweeper.golden import QueryId
+from sweeper.golden import OVERALL, QueryId
+from sweeper.intervals import Interval95
 from sweeper.page.knob_lines import KnobLines, with_curves
 from sweeper.pick import Answer, Pick
 from sweeper.pictures import goals_of
 from sweeper.results import Results
 from sweeper.runs import lowest
 from sweeper.settings import Settings
+from sweeper.tables import plain
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "distinct_names"]
+
+_SEED = 19_790_701  # any fixed number makes tests and intervals repeat
 
 _EACH_WAY = 12
 """Questions that are explained of those that gain most, and of those that lose most."""
@@ -70,6 +75,71 @@ class Findings:
             return None
         sides = (Side(self.results, number) for number in (self.current, self.subject.trial))
         return compare_trials(*sides)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """What the comparison says per slice and metric, and the same where less is better.
+
+        The latter are tested among themselves, so that the former are those of the comparison.
+        """
+        if self.comparison is None:
+            return ()
+        order = [*self.results.golden.slices, OVERALL]
+        found = [*self.comparison.differences, *self._where_less_is_better()]
+        return tuple(sorted(found, key=lambda item: order.index(item.slice)))
+
+    def _where_less_is_better(self) -> Iterator[Difference]:
+        assert self.subject is not None
+        results, trials = self.results, [self.current, self.subject.trial]
+        texts = [str(metric) for metric in results.metrics]
+        less = [text for text, goal in goals_of(results, *texts).items() if goal == "minimize"]
+        values = results.scores(trials).values
+        queries, slices = results.golden.queries, results.golden.slices
+        own = [results.settings[n].for_class(q.query_class) for n in trials for q in queries]
+        for metric in less:
+            # Turned round and within -1 and 0; a power of two, so that no bit is lost.
+            most = max(float(np.nanmax(values[metric], initial=1.0)), *(s.limit for s in own))
+            unit = 2.0 ** math.ceil(math.log2(most))
+            turned = -values[metric] / unit
+            for item in compare_values(
+                {metric: turned[0]},
+                {metric: turned[1]},
+                slices,
+                np.array([slices.index(query.slice) for query in queries], np.intp),
+                seed=_SEED,
+            ):
+                wide = item.interval
+                yield replace(
+                    item,
+                    baseline=-unit * item.baseline + 0.0,
+                    challenger=-unit * item.challenger + 0.0,
+                    interval=wide and Interval95(-unit * wide.high, -unit * wide.low, wide.method),
+                    needed=None,
+                )
+
+    @cached_property
+    def deciding(self) -> list[str]:
+        """Figures of the recommendation's objectives and bounds."""
+        found = [item.address for item in self.objectives]
+        found += [item.address for item in self.constraints]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def addresses(self) -> list[str]:
+        """Every figure that is known: those that decide and are drawn, over all questions, rest."""
+        results = self.results
+        wide = results.wide()
+        known = [address for address in wide.columns if wide[address].notna().any()]
+        wanted = list(self.deciding)
+        wanted += [plot[axis] for plot in results.manifest["plots"] for axis in ("x", "y")]
+        wanted = [address for address in wanted if address in wide.columns]
+        wanted += [address for address in known if address.rpartition(".")[0] == OVERALL]
+        return list(dict.fromkeys([*wanted, *known]))
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """How each slice is called: without control characters, and apart from every other."""
+        return distinct_names([*self.results.golden.slices, OVERALL])
 
     @cached_property
     def curves(self) -> tuple[list[KnobLines], list[str]]:
@@ -178,3 +248,23 @@ class Findings:
         places = [(place or 10**9, n) for n, place in enumerate(first) if queries[n].answerable]
         worst = sorted((-place, n) for place, n in places if place > 1)
         return [queries[n].query_id for _, n in worst[:_EACH_WAY]]
+
+
+def distinct_names(names: Sequence[str]) -> dict[str, str]:
+    r"""Return names with whatever could hide text written out, each unlike the others.
+
+    Examples
+    --------
+    >>> list(distinct_names(["a\x07", "a\\x07", "b"]).values())
+    ['a\\x07 (2)', 'a\\x07', 'b']
+    """
+    taken = {name for name in names if plain(name) == name}
+    found = {}
+    for name in names:
+        text = told = plain(name)
+        number = 2
+        while told != name and told in taken:
+            told, number = f"{text} ({number})", number + 1
+        taken.add(told)
+        found[name] = told
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,12 @@ def with_curves(
 
 
 def knob_lines(
-    item: KnobLines, results: Results, metrics: Sequence[str], steps: int
+    item: KnobLines,
+    results: Results,
+    metrics: Sequence[str],
+    steps: int,
+    names: Mapping[str, str],
+    shown: Collection[str],
 ) -> dict[str, Any] | None:
     """Return a curve for the page; ``None`` where no figure of it is known.
 
@@ -100,12 +105,18 @@ def knob_lines(
         Which to show, by name.
     steps
         A line with more is drawn by the lowest and the highest of equal stretches.
+    names
+        How each slice is called.
+    shown
+        Addresses of the figures that have a line.
     """
     curve, knob = item.curve, item.curve.knob
     frames = {
         metric: cells_frame(curve, results.replay, metric, intervals=False) for metric in metrics
     }
     on_axis = {m: f[f["low"].notna() & f["exact"] & f["figure"].notna()] for m, f in frames.items()}
+    groups = {m: [g for g in curve.groups if f"{g}.{m}" in shown] for m in metrics}
+    on_axis = {m: f[f["slice"].isin(groups[m])] for m, f in on_axis.items()}
     on_axis = {metric: frame for metric, frame in on_axis.items() if len(frame)}
     # A figure that never changes has no say in where to look.
     telling = [f for f in on_axis.values() if f.groupby("slice")["figure"].nunique().max() > 1]
@@ -122,7 +133,7 @@ def knob_lines(
     for metric, frame in on_axis.items():
         lines[metric] = []
         apart = frames[metric][frames[metric]["low"].isna()].set_index("slice")["figure"]
-        for group in curve.groups:
+        for group in groups[metric]:
             own = frame[(frame["slice"] == group) & (frame["high"] > low) & (frame["low"] < high)]
             if own.empty:
                 continue
@@ -132,7 +143,8 @@ def knob_lines(
             changed = _changes(values)
             count = max(count, int(changed.sum()))
             line = _line(axis, places[changed], values[changed], steps, marked)
-            lines[metric].append({"slice": group, **line, "apart": _rounded(apart.get(group))})
+            part = {"slice": names[group], **line, "apart": _rounded(apart.get(group))}
+            lines[metric].append({**part, "thinned": int(changed.sum()) > steps})
     ticks = [(round(axis.place(v), 5), _short(v)) for v in axis.ticks()]
     if has_apart:
         ticks.append((round(axis.apart, 5), knob.apart))
@@ -151,6 +163,7 @@ def knob_lines(
         "integer": knob.integer,
         "resolution": _RESOLUTION,
         "units": _UNITS,
+        "doubtful": _between(axis, curve.underflow),
         "apart": round(axis.apart, 5) if has_apart else None,
         "apartText": knob.apart,
         "marks": [
@@ -158,7 +171,7 @@ def knob_lines(
                 "at": round(place, 5),
                 "value": knob.format(value),
                 "name": name,
-                "figures": _at(curve, results, value, list(lines)),
+                "figures": _at(curve, value, {m: groups[m] for m in lines}, names),
             }
             for name, value in zip(("current", "pick"), item.marked, strict=False)
             if (place := axis.mark(value, has_apart=has_apart)) is not None
@@ -171,15 +184,25 @@ def knob_lines(
 
 
 def _at(
-    curve: Curve, results: Results, value: Value, metrics: Sequence[str]
+    curve: Curve, value: Value, groups: Mapping[str, Sequence[str]], names: Mapping[str, str]
 ) -> dict[str, dict[str, float | None]]:
-    """Return every figure at one value by a replay: no rounding of an axis can move it."""
-    settings = curve.settings.with_values({curve.knob.name: value})
-    figures = results.replay.figures([settings], results.metrics)
+    """Return every figure at one value: no rounding of the axis can move it."""
+    figures = curve.at(value)
+    number = {str(metric): place for place, metric in enumerate(curve.metrics)}
     return {
-        metric: {group: _rounded(figures.get(f"{group}.{metric}", 0)) for group in curve.groups}
-        for metric in metrics
+        metric: {
+            names[group]: _rounded(figures[curve.groups.index(group), number[metric]])
+            for group in own
+        }
+        for metric, own in groups.items()
     }
+
+
+def _between(axis: KnobAxis, ends: tuple[float, float] | None) -> list[float] | None:
+    """Return where on the axis a stretch lies that has no line of its own."""
+    if ends is None:
+        return None
+    return [axis.place(end) if end > 0 or not axis.by_ratio else axis.low for end in ends]
 
 
 def _line(

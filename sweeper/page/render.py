@@ -54,7 +54,8 @@ def render(findings: Findings, data: Mapping[str, Any], library: str, licences: 
     results = findings.results
     name = html_text(results.manifest["name"])
     version = results.manifest.get("versions", {}).get("sweeper", "")
-    parts = sections(findings, len(data["trials"]["number"]), licences)
+    shown = findings.addresses[: len(data["figures"])]
+    parts = sections(findings, len(data["trials"]["number"]), shown, licences)
     links = "".join(f'<a href="#{key}">{word}</a>' for key, (word, _) in parts.items())
     page = [
         "<!doctype html>",

@@ -499,18 +499,34 @@
     return item.lines[chosen] ? chosen : Object.keys(item.lines)[0];
   }
 
-  function valueText(item, at) {
-    if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return item.apartText;
-    let value = item.ratio ? 10 ** at : at;
-    if (item.integer) value = Math.round(value);
-    const text = String(Number(value.toPrecision(4)));
-    return item.unit ? `${text} ${item.unit}` : text;
+  // What is read at a place of the slider: a value as it is printed, where that very value stands,
+  // and the mark that it is, if any.
+  function readingAt(item, at) {
+    if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) {
+      return { at: item.apart, text: item.apartText, mark: null };
+    }
+    const mark = item.marks.find((one) => Math.abs(one.at - at) < 1e-9) ?? null;
+    const exact = item.ratio ? 10 ** at : at;
+    const value = item.integer ? Math.round(exact) : Number(exact.toPrecision(4));
+    const text = mark ? mark.value : String(value);
+    const place = mark ? mark.at : item.ratio ? Math.log10(value) : value;
+    return { at: place, text: item.unit ? `${text} ${item.unit}` : text, mark };
   }
 
-  function figureAlong(line, item, metric, at) {
-    const mark = item.marks.find((one) => Math.abs(one.at - at) < 1e-9);
+  // Whether the lines can say what holds at a value: not where some of their steps were left out,
+  // not nearer to a step than places are told, not where scores underflow, not beyond the ends.
+  function isCertain(item, lines, reading) {
+    const { at, mark } = reading;
+    if (mark || at === item.apart) return true;
+    const near = (1.5 * (item.high - item.low)) / item.resolution;
+    if (at < item.low || at > item.high || lines.some((line) => line.thinned)) return false;
+    if (item.doubtful && at > item.doubtful[0] - near && at < item.doubtful[1] + near) return false;
+    return !lines.some((line) => line.at.some((edge, n) => n && Math.abs(edge - at) < near));
+  }
+
+  function figureAlong(line, item, metric, { at, mark }) {
     if (mark) return mark.figures[metric][line.slice];
-    if (item.apart !== null && Math.abs(at - item.apart) < 1e-9) return line.apart;
+    if (at === item.apart) return line.apart;
     // A floor keeps the row whose similarity it equals: there a step holds its upper edge.
     const begun = (edge) => (item.rightClosed ? edge < at - 1e-12 : edge <= at + 1e-12);
     let found = null;
@@ -535,7 +551,7 @@
       colour: themed(`@${mark.name}`),
       line,
     }));
-    if (marks.length === 2 && Math.abs(marks[0].at - marks[1].at) < 1e-9) {
+    if (item.marks.length === 2 && item.marks[0].value === item.marks[1].value) {
       marks.pop();
       marks[0].text = `current and ${DATA.pickName}: ${item.marks[0].value}`;
     }
@@ -612,6 +628,10 @@
     } else {
       parts.push("Every step is drawn.");
     }
+    parts.push(
+      'A reading is exact at the value that it names; where it begins with "About", a step is too '
+      + "near, or was left out, to say on which side the value lies.",
+    );
     if (DATA.curvesLeftOut.length) {
       parts.push(`Not held here: ${DATA.curvesLeftOut.join(", ")}; sweep curve has them.`);
     }
@@ -634,26 +654,26 @@
     const item = curve();
     const metric = curveMetric(item);
     const at = snapped(item, given ?? Number(byId("curve-at").value));
-    byId("curve-at").setAttribute("aria-valuetext", valueText(item, at));
+    const reading = readingAt(item, at);
+    const about = isCertain(item, item.lines[metric], reading) ? "At" : "About, at";
+    byId("curve-at").setAttribute("aria-valuetext", reading.text);
     const today = placeOf.get(DATA.current);
     const rows = item.lines[metric].map((line) => {
       const address = `${line.slice}.${metric}`;
-      const value = figureAlong(line, item, metric, at);
+      const value = figureAlong(line, item, metric, reading);
       const before = figureOf.has(address) ? figureAt(address, today) : null;
       const known = value !== null && before !== null;
       const { more } = DATA.figures[figureOf.get(address)] ?? { more: true };
       return [line.slice, four(value), known ? difference(value - before, more) : ""];
     });
-    const isMarked = item.marks.some((mark) => Math.abs(mark.at - at) < 1e-9);
-    const about = item.thinned && !isMarked ? "About, at" : "At";
     const headers = [{ text: "slice" }, { text: metricWords(metric), right: true }];
     headers.push({ text: "from today", right: true });
     byId("curve-reading").replaceChildren(
-      table(`${about} ${item.label} ${valueText(item, at)}`, headers, rows),
+      table(`${about} ${item.label} ${reading.text}`, headers, rows),
     );
     const { result } = views.curve ?? {};
     if (result) {
-      result.view.data("reading", [{ at }]).runAsync();
+      result.view.data("reading", [{ at: reading.at }]).runAsync();
     }
   }
 

@@ -16,6 +16,7 @@ import yaml
 from sweeper.compare import Difference
 from sweeper.page.findings import Findings
 from sweeper.picked import Answer
+from sweeper.pictures import goals_of
 from sweeper.report import result_tables
 from sweeper.result_tables import Table, front_table, top_table
 from sweeper.tables import Column, html_table, html_text, metric_label, plain, signed
@@ -46,7 +47,9 @@ _CHANGES = (
 )
 
 
-def sections(findings: Findings, n_drawn: int, licences: str) -> dict[str, tuple[str, str]]:
+def sections(
+    findings: Findings, n_drawn: int, shown: Sequence[str], licences: str
+) -> dict[str, tuple[str, str]]:
     """Return the sections in reading order: anchor to the word of its link, and its markup.
 
     Parameters
@@ -55,14 +58,16 @@ def sections(findings: Findings, n_drawn: int, licences: str) -> dict[str, tuple
         What there is to show.
     n_drawn
         How many settings the trade-off draws.
+    shown
+        Addresses of the figures that the page holds.
     licences
         What is said of the plotting library.
     """
     return {
         "recommendation": ("Recommendation", _recommendation(findings)),
-        "slices": ("Slices", _slices(findings)),
-        "tradeoff": ("Trade-off", _tradeoff(findings, n_drawn)),
-        "curves": ("Curves", _curves(findings)),
+        "slices": ("Slices", _slices(findings, shown)),
+        "tradeoff": ("Trade-off", _tradeoff(findings, n_drawn, shown)),
+        "curves": ("Curves", _curves(findings, shown)),
         "questions": ("Questions", _questions()),
         "explained": ("Explained", _explained(findings)),
         "tables": ("Tables", _tables(findings)),
@@ -134,7 +139,21 @@ def _changes(findings: Findings, item: Answer) -> list[str]:
     return [f"<p>{html_text(line)}</p>" for line in said]
 
 
-def _slices(findings: Findings) -> str:
+def _left_out(findings: Findings, shown: Sequence[str]) -> str:
+    """Return what is said where not every figure is held; nothing where all are."""
+    total = len(findings.addresses)
+    if len(shown) >= total:
+        return ""
+    address = shlex.quote(findings.results.address)
+    return (
+        f"<p>{len(shown)} of {total:,} figures of slices and metrics are in this report: those of "
+        "objectives, bounds and plots, those over all questions, and the first slices' as far as "
+        f"there is room. <code>sweep show {html_text(address)} --trial NUMBER</code> has every "
+        "figure of a setting.</p>"
+    )
+
+
+def _slices(findings: Findings, shown: Sequence[str]) -> str:
     comparison, subject = findings.comparison, findings.subject
     if comparison is None or subject is None:
         why = "Nothing else is recommended, so there is nothing to hold against today's setting."
@@ -142,7 +161,7 @@ def _slices(findings: Findings) -> str:
     name = "best feasible" if findings.pick and findings.pick.keep else "recommended"
     columns = (
         Column("slice"),
-        Column("metric", format=metric_label),
+        Column("metric"),
         Column("current", "right"),
         Column(name, "right"),
         Column("difference", "right", signed),
@@ -152,26 +171,40 @@ def _slices(findings: Findings) -> str:
         Column("differ", "right"),
         Column("questions", "right"),
     )
-    rows = [_difference(item) for item in comparison.differences]
+    among = set(shown)
+    rows = [
+        _difference(findings, item)
+        for item in findings.differences
+        if f"{item.slice}.{item.metric}" in among
+    ]
+    tried = {item.metric for item in comparison.differences}
+    apart = sorted({item.metric for item in findings.differences} - tried)
     title = f"Today's setting and the {name} one ({findings.results.named(subject.trial)})"
-    notes = (
+    notes = [
         "The interval says where the mean difference may lie over other questions of this kind; p "
-        "is of a two-sided sign-flip test over these, corrected over this table by Holm's rule. "
-        "Findings: better and worse need p of at most 0.05; same: no question differs; "
-        "unresolvable: too few differ for any test to say yes; unclear: the rest.",
-    )
+        "is of a two-sided sign-flip test over these, corrected by Holm's rule "
+        "over all figures. Findings: better and worse need p of at most 0.05; same: no question "
+        "differs; unresolvable: too few differ for any test to say yes; unclear: the rest.",
+    ]
+    if apart:
+        told = ", ".join(metric_label(metric) for metric in apart)
+        notes.append(
+            f"The less there is of {told}, the better. What is said of it is corrected apart, and "
+            "it is not in the chart, because it is no share."
+        )
     chart = '<div class="scripted"><div id="differences-chart" class="chart"></div></div>'
-    if not comparison.differences:
+    if not tried:
         chart = "<p>No metric that was recorded is the better the more of it there is.</p>"
-    return _section(
-        "slices", "Every slice", _shown(Table(title, columns, tuple(rows), notes)), chart
-    )
+    table = _shown(Table(title, columns, tuple(rows), tuple(notes)))
+    return _section("slices", "Every slice", _left_out(findings, shown), table, chart)
 
 
-def _difference(item: Difference) -> tuple[object, ...]:
+def _difference(findings: Findings, item: Difference) -> tuple[object, ...]:
+    [goal] = goals_of(findings.results, item.metric).values()
+    less = " (less is better)" if goal == "minimize" else ""
     return (
-        item.slice,
-        item.metric,
+        findings.names[item.slice],
+        metric_label(item.metric) + less,
         item.baseline,
         item.challenger,
         item.difference,
@@ -199,7 +232,7 @@ def _select(element: str, label: str, choices: Sequence[tuple[str, str]] = ()) -
 _NEEDS_SCRIPT = '<p class="unscripted">This part needs JavaScript.</p>'
 
 
-def _tradeoff(findings: Findings, drawn: int) -> str:
+def _tradeoff(findings: Findings, drawn: int, shown: Sequence[str]) -> str:
     results = findings.results
     total, failed = len(results.trials), results.n_failed
     said = [
@@ -220,6 +253,7 @@ def _tradeoff(findings: Findings, drawn: int) -> str:
         "tradeoff",
         "Trade-off",
         f"<p>{html_text(' '.join(said))}</p>",
+        _left_out(findings, shown),
         _NEEDS_SCRIPT,
         _controls(
             _select("axis-x", "Across"),
@@ -244,7 +278,7 @@ def _best(findings: Findings) -> Table:
     return replace(table, notes=(*table.notes, note))
 
 
-def _curves(findings: Findings) -> str:
+def _curves(findings: Findings, shown: Sequence[str]) -> str:
     curves, notes = findings.curves
     said = "".join(f"<p>{html_text(note)}</p>" for note in notes)
     if not curves:
@@ -255,6 +289,7 @@ def _curves(findings: Findings) -> str:
         "<p>Every value of one knob, not only those that were tried: between two steps no figure "
         "changes. The other knobs stay as they are.</p>",
         said,
+        _left_out(findings, shown),
         _NEEDS_SCRIPT,
         _controls(
             _select("curve-knob", "Along"),

@@ -176,6 +176,66 @@ def assert_few_were_excused(seen: Tally) -> None:
     assert seen.unsettled <= 0.05 * seen.compared, seen
 
 
+def replayed(curve: Curve, replay: Replay, value: Value) -> FloatArray:
+    [(_, figures)] = outcomes(replay, [curve.settings.with_values({curve.knob.name: value})])
+    return figures
+
+
+def values_around(curve: Curve, rng: np.random.Generator, most: int) -> list[float]:
+    """Return values at edges and steps, the next floats, some ulps beyond, and anywhere."""
+    ties = np.unique(np.concatenate([curve.edges, curve.steps.at, curve.pieces.start]))
+    ties = ties[(ties > max(curve.low, SMALLEST)) & (ties < min(curve.high, 1e280))]
+    if len(ties) > most:
+        ties = rng.choice(ties, most, replace=False)
+    tried = [value for tie in ties.tolist() for value in (tie, *beside(tie))]
+    low, high = (-1.0, 1.0) if curve.low < 0 else (-6.0, 6.0)
+    anywhere = rng.uniform(low, high, 6)
+    tried += (anywhere if curve.low < 0 else 10.0**anywhere).tolist()
+    if curve.underflow is not None:
+        tried += [bound for end in curve.underflow for bound in (end, *beside(end))]
+    return [value for value in tried if curve.low < value < curve.high]
+
+
+def beside(value: float) -> list[float]:
+    found = [float(np.nextafter(value, end)) for end in (-math.inf, math.inf)]
+    return found + [value * (1 + ulps * 2.0**-52) for ulps in (-300, -20, -3, 3, 20, 300)]
+
+
+def assert_exact_at_any_float(
+    curve: Curve, replay: Replay, seed: int, most: int = 12
+) -> tuple[int, int]:
+    """Compare every value with a replay; return how many there were and how many were read off."""
+    tried: list[float] = values_around(curve, np.random.default_rng(seed), most)
+    if curve.knob.integer:
+        tried = sorted({round(value) for value in tried})
+    for value in tried:
+        told, truth = curve.at(value), replayed(curve, replay, value)
+        np.testing.assert_array_equal(told, truth, f"{curve.knob.name}={value!r}")
+    return len(tried), sum(not curve.is_doubtful(value) for value in tried)
+
+
+def check_any_float(n_pools: int) -> None:
+    seen = []
+
+    @given(st.data())
+    @settings(max_examples=n_pools, deadline=None, suppress_health_check=list(HealthCheck))
+    def check(data: st.DataObject) -> None:
+        pool, golden = data.draw(pools())
+        name = data.draw(st.sampled_from(list(knobs_of(pool))))
+        choice = data.draw(settings_for(pool))
+        if "weights." in name and TRIPLES in pool.channels:  # a safe weight follows the others
+            safe = [name for name, weight in choice.routing.items() if weight is None]
+            choice = choice.with_values(dict.fromkeys([*safe, f"weights.{TRIPLES}"], 0.5))
+        replay = Replay(pool, golden, compiled=False)
+        curve = exact_curve(replay, choice, name, METRICS, highest_k=40)
+        seen.append(assert_exact_at_any_float(curve, replay, data.draw(st.integers(0, 99))))
+
+    check()
+    tried, read = np.sum(seen, axis=0)
+    assert tried > 10 * n_pools / 2
+    assert read > tried / 4  # away from edges nothing is replayed
+
+
 def test_curves_of_any_pool_equal_the_replay_inside_each_cell() -> None:
     assert_few_were_excused(compare_random_pools(200))
 
@@ -196,3 +256,21 @@ def test_curves_of_crowded_pools_equal_the_replay_without_any_excuse(seed: int) 
 @pytest.mark.parametrize("part", range(10))
 def test_curves_equal_the_replay_on_10_000_random_pools(part: int) -> None:
     assert_few_were_excused(compare_random_pools(1000))
+
+
+def test_a_curve_is_read_as_a_replay_says_at_any_float() -> None:
+    pool, golden = random_pool(0, n_queries=5, depth=8)
+    replay = Replay(pool, golden, compiled=False)
+    seen = []
+    for name in ("recency_half_life_days", "min_similarity", "weights.vector", "weights.lexical"):
+        curve = exact_curve(replay, Settings(60, 0.3, 45.0, limit=6, depth=8), name, METRICS)
+        seen.append(assert_exact_at_any_float(curve, replay, seed=0, most=5))
+    tried, read = np.sum(seen, axis=0)
+    assert tried > 100
+    assert read > tried / 4  # away from edges nothing is replayed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_curves_of_5000_pools_are_read_as_a_replay_says_at_any_float(part: int) -> None:
+    check_any_float(1250)
