@@ -13,7 +13,7 @@ from typing import Any
 from sweeper.config import Config
 from sweeper.config_space import arm_base
 from sweeper.errors import InputError
-from sweeper.finding import latest_sweep
+from sweeper.locating import latest_sweep
 from sweeper.opening import OpenSweep, spec_hash
 from sweeper.pools import Pool
 from sweeper.results import Results

@@ -15,7 +15,7 @@ import pandas as pd
 
 from sweeper.constraints import Constraint, Objective, parse_constraint, parse_objectives
 from sweeper.errors import InputError, did_you_mean
-from sweeper.finding import find_sweep
+from sweeper.locating import find_sweep
 from sweeper.golden import QueryId
 from sweeper.knobs import Value, knob
 from sweeper.recommend import Policy, distances, pareto_front
