@@ -15,9 +15,9 @@ import pandas as pd
 
 from sweeper.constraints import Constraint, Objective, parse_constraint, parse_objectives
 from sweeper.errors import InputError, did_you_mean
-from sweeper.locating import find_sweep
 from sweeper.golden import QueryId
 from sweeper.knobs import Value, knob
+from sweeper.locating import find_sweep
 from sweeper.recommend import Policy, distances, pareto_front
 from sweeper.settings import Settings
 from sweeper.stored import StoredSweep

@@ -17,8 +17,8 @@ import pytest
 from sweeper import load
 from sweeper.config import load_config
 from sweeper.errors import InputError
-from sweeper.locating import find_sweep
 from sweeper.frames import per_query_table
+from sweeper.locating import find_sweep
 from sweeper.metrics import parse_metrics
 from sweeper.pictures import tradeoff_points
 from sweeper.results import Results
