@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Properties are tried on fewer examples where a contributor waits.
+settings.register_profile("fast", max_examples=30)
+settings.register_profile("full", max_examples=100)
+settings.load_profile("full" if os.environ.get("SWEEPER_FULL") else "fast")
 
 
 @pytest.fixture(scope="session")

@@ -219,6 +219,7 @@ def test_every_key_of_the_config_has_a_comment_beside_or_above_it() -> None:
     assert bare == []
 
 
+@pytest.mark.slow
 def test_the_commands_of_its_read_me_run_in_the_order_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

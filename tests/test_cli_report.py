@@ -30,6 +30,7 @@ def test_the_report_lies_with_its_sweep_and_its_path_is_printed(root: Path) -> N
     assert (folder / "report.html").read_text("utf-8") == html_report(load(folder))
 
 
+@pytest.mark.slow
 def test_it_goes_where_it_is_told(root: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "page.html"
     found = invoke("report", "small", "--results", root, "--out", out, "--json").document

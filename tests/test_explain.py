@@ -288,6 +288,7 @@ def test_rows_carry_the_factor_of_past_usage() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_many_questions_are_explained_as_each_alone() -> None:
     pool = pool_of(
         found([memory("old", 0.9, 100.0), memory("new", 0.7, 10.0)], query_id="one"),

@@ -183,6 +183,7 @@ def complete(words: str, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_completion_works_in_bash(tmp_path: Path) -> None:
     page = (PROJECT / "docs/shell-completion.md").read_text("utf-8")
     for line, offered in re.findall(r"`(sweep [^`]+)<TAB>`(?: becomes)\s+`([^`]+)`", page):

@@ -128,6 +128,7 @@ def test_equal_values_have_the_bound_that_sampling_would_give_in_the_limit(value
     assert bounded_mean(near, seed=1) == pytest.approx((low, high), abs=0.01)
 
 
+@pytest.mark.slow
 def test_many_equal_or_two_valued_strata_need_little_memory() -> None:
     import tracemalloc
 

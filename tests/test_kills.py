@@ -21,6 +21,16 @@ fanout._CHUNK_TRIAL_QUERIES = 600  # many small steps, so that kills fall betwee
 from sweeper.cli import main
 main()
 """
+SLOWER = SLOWED.replace(
+    "main()",
+    """import time
+replayed = fanout._replayed
+def slowly(*given):
+    time.sleep(0.1)  # or it may be over before it is interrupted
+    return replayed(*given)
+fanout._replayed = slowly
+main()""",
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +78,14 @@ def test_a_killed_sweep_is_completed_by_the_same_command(
     assert names == {path.relative_to(whole) for path in whole.rglob("*")}
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(
     tmp_path: Path, undisturbed: tuple[Path, float]
 ) -> None:
     whole, _ = undisturbed
     config = write_project(tmp_path, BIG)
     results = tmp_path / "results"
-    process = shell("run", config, "--no-plots", "--results", results, code=SLOWED)
+    process = shell("run", config, "--no-plots", "--results", results, code=SLOWER)
     deadline = time.monotonic() + 60
     while not list(results.glob("*/*/journal.jsonl")):
         assert time.monotonic() < deadline
@@ -129,6 +140,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_of_two_equal_commands_at_once_one_is_refused(tmp_path: Path) -> None:
     config = write_project(tmp_path)
     results, go_on = tmp_path / "results", tmp_path / "go on"

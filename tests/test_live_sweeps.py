@@ -237,6 +237,7 @@ def remote(folder: Path, url: str) -> Path:
     return write_project(folder, HTTP.format(url=url))
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_for_a_while_costs_no_answer(
     tmp_path: Path, server: tuple[Any, Any]
 ) -> None:

@@ -57,11 +57,8 @@ def test_a_notebook_types_no_figure_that_it_could_compute(path: Path) -> None:
     assert not re.findall(r"\b0\.\d{2,}", _prose(path))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p if p.name.startswith("01-") else pytest.param(p, marks=pytest.mark.slow) for p in NOTEBOOKS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.slow
+@each_notebook
 def test_a_notebook_runs_from_top_to_bottom_in_an_empty_results_folder(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

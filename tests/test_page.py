@@ -363,6 +363,7 @@ def test_a_setting_meets_the_constraints_of_the_recommendation(results: Results)
     assert 0 < sum(wanted) < len(wanted)
 
 
+@pytest.mark.slow
 def test_a_table_that_follows_other_bounds_than_the_recommendation_says_so(
     results: Results, page: Page
 ) -> None:

@@ -407,6 +407,7 @@ def test_naming_plots_imports_neither_matplotlib_nor_pandas() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_imported() -> None:
     code = (
         "import sys, pandas as pd\n"

@@ -70,12 +70,14 @@ def mrr(queries: Sequence[Query], found: Sequence[QueryCandidates], settings: Se
 
 
 @pytest.mark.parametrize("match", ["any", "all"])
+@pytest.mark.slow
 def test_the_page_says_how_they_differ_on_the_bundled_corpus(match: Match) -> None:
     line = row_of("Harbor", PROJECT / "configs/corpora/harbor", Chunking(), match)
     assert line in (PROJECT / "docs/postgres.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("match", ["any", "all"])
+@pytest.mark.slow
 def test_the_page_says_how_they_differ_on_soats_corpus(shared: Path, match: Match) -> None:
     line = row_of("SOAT", shared / "data/soat", Chunking("size", 1000, 200), match)
     assert line in (PROJECT / "docs/postgres.md").read_text("utf-8")

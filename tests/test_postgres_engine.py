@@ -530,6 +530,7 @@ def test_a_connection_lost_between_questions_is_replaced(server: BundledServer, 
         assert engine.search(query("pump"), Settings()) == before
 
 
+@pytest.mark.slow
 def test_a_server_that_restarts_is_waited_for() -> None:
     own = BundledServer()
     try:
@@ -642,6 +643,7 @@ def test_a_stopped_server_leaves_nothing() -> None:
         psycopg.connect(made.conninfo)
 
 
+@pytest.mark.slow
 def test_the_server_of_a_killed_owner_is_stopped_by_the_next_start() -> None:
     code = (
         "import os, signal\n"
@@ -661,6 +663,7 @@ def test_the_server_of_a_killed_owner_is_stopped_by_the_next_start() -> None:
         psycopg.connect(conninfo)
 
 
+@pytest.mark.slow
 def test_an_owner_that_forgets_its_server_stops_it_at_exit() -> None:
     code = (
         "from sweeper.engines.bundled import BundledServer; s = BundledServer(); print(s.conninfo)"

@@ -46,6 +46,7 @@ def assert_alike(one: Any, other: Any, place: str = "") -> None:
 # --- what was measured ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_small_wiki_are_those_of_a_fresh_run(tmp_path: Path) -> None:
     assert_alike(measure_small(tmp_path), SMALL_FOUND)
 

@@ -115,6 +115,7 @@ def test_what_one_question_is_worth_is_said(results: Results) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_report_lies_beside_its_plots_and_names_them(results: Results) -> None:
     written = write_report(results)
     report = written[0].read_text("utf-8")

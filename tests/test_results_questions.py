@@ -69,6 +69,7 @@ def test_figures_alone_are_maximised_and_one_text_is_a_list_of_one(bundled: Resu
     assert bundled.pareto(["freshness.mrr"]).equals(bundled.pareto({"freshness.mrr": "maximize"}))
 
 
+@pytest.mark.slow
 def test_a_pick_is_what_the_command_prints(bundled: Results, root: Path) -> None:
     printed = invoke("pick", "recency", "--results", root, "--json").document
     found = bundled.pick()
@@ -233,6 +234,7 @@ def test_a_knob_without_an_exact_curve_is_refused_with_those_that_have_one(small
         small.curve("rrf_k", settings={"weights.vector": 1e-300})
 
 
+@pytest.mark.slow
 def test_margins_surround_the_value_that_was_asked_for(bundled: Results) -> None:
     found = bundled.margins(HALF_LIFE, settings={HALF_LIFE: 1825})
     assert found.value == 1825

@@ -188,6 +188,7 @@ def test_requests_for_one_store_complete_an_answer_that_was_cut(site: Site) -> N
     assert len(scoped) == 1
 
 
+@pytest.mark.slow
 def test_at_any_depth_replay_is_equal_or_declared_impossible(site: Site) -> None:
     n_complete = 0
     for depth in (1, 45, 70, 100):
@@ -378,6 +379,7 @@ def reference(shared: Path, conninfo: str) -> Iterator[tuple[SoatServer, str, Go
     soat.close()
 
 
+@pytest.mark.slow
 def test_replay_equals_the_live_search_on_the_published_golden_set(
     reference: tuple[SoatServer, str, GoldenSet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,6 +390,7 @@ def test_replay_equals_the_live_search_on_the_published_golden_set(
         assert engine.counters["requests"] == 300 + len(golden)
 
 
+@pytest.mark.slow
 def test_captured_candidates_are_those_that_two_other_implementations_found(
     reference: tuple[SoatServer, str, GoldenSet],
     shared: Path,
@@ -410,6 +413,7 @@ def test_captured_candidates_are_those_that_two_other_implementations_found(
     assert n_lists == 2 * len(golden)
 
 
+@pytest.mark.slow
 def test_captures_rank_as_two_other_implementations_do(
     reference: tuple[SoatServer, str, GoldenSet],
     shared: Path,

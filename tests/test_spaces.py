@@ -160,6 +160,7 @@ def any_settings(draw: st.DrawFn, depth: int) -> Settings:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_the_plainest_form_ranks_every_pool_identically(data: st.DataObject) -> None:
     pool, golden = data.draw(pools())
     settings = data.draw(any_settings(pool.depth) | settings_for(pool))

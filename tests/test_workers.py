@@ -56,6 +56,7 @@ def whole(
     return answers
 
 
+@pytest.mark.slow
 def test_every_item_is_answered_once() -> None:
     assert whole(squared, 50, 3) == {n: n * n for n in range(50)}
     assert not children()
@@ -165,6 +166,7 @@ class Unspeakable:
         raise MemoryError
 
 
+@pytest.mark.slow
 def test_an_answer_without_room_is_a_lost_item(capfd: pytest.CaptureFixture[str]) -> None:
     found = list(spread(unspeakable, deque(range(3)), 1, stop=never))
     assert [f for f in found if isinstance(f, Lost)] == [Lost(1, "died")]
@@ -191,6 +193,7 @@ def test_what_runs_is_finished_and_the_rest_left_when_asked_to_stop() -> None:
     assert 3 <= len(seen) <= 5
 
 
+@pytest.mark.slow
 def test_whoever_stops_reading_leaves_no_process_behind() -> None:
     answers = spread(slow, deque(range(100)), 2, stop=never)
     next(answers)
@@ -242,6 +245,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
             time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_does_not_reach_workers() -> None:
     answers = spread(slow, deque(range(20)), 2, stop=never)
     next(answers)

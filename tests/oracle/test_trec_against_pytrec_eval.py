@@ -104,7 +104,7 @@ def assert_equal_figures(golden: GoldenSet, returned: Mapping[QueryId, Sequence[
 
 
 @pytest.mark.parametrize("settings", [Settings(limit=100), Settings(rrf_k=1, min_similarity=0.2)])
-@pytest.mark.parametrize("name", ["cranfield", "cacm"])
+@pytest.mark.parametrize("name", [pytest.param("cranfield", marks=pytest.mark.slow), "cacm"])
 def test_figures_of_a_collection_equal_trec_evals(
     shared: Path, name: str, settings: Settings
 ) -> None:

@@ -71,7 +71,7 @@ def compare_random_pools(n_pools: int) -> None:
 
 
 def test_ageing_figures_equal_the_replay_of_older_content() -> None:
-    compare_random_pools(100)
+    compare_random_pools(30)
 
 
 @pytest.mark.slow

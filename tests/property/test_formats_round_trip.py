@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sweeper.formats import read_corpus, read_golden, write_corpus, write_golden
 from sweeper.golden import GoldenSet, Query
 from tests.property.strategies import NASTY_TEXTS, corpora, golden_sets
 
+FULL = bool(os.environ.get("SWEEPER_FULL"))
 EXTENSIONS = ("jsonl", "json", "csv", "tsv", "yaml")
 
 ALL_NASTY = GoldenSet(
@@ -28,7 +30,7 @@ ALL_NASTY_ENTRIES = Corpus(
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
-@settings(max_examples=50, deadline=None)  # every example waits for the disk
+@settings(max_examples=50 if FULL else 12, deadline=None)  # every example waits for the disk
 @given(golden=golden_sets())
 @example(golden=ALL_NASTY)
 def test_a_golden_set_comes_back_as_it_was_written(extension: str, golden: GoldenSet) -> None:
@@ -41,7 +43,7 @@ def test_a_golden_set_comes_back_as_it_was_written(extension: str, golden: Golde
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
-@settings(max_examples=50, deadline=None)  # every example waits for the disk
+@settings(max_examples=50 if FULL else 12, deadline=None)  # every example waits for the disk
 @given(corpus=corpora())
 @example(corpus=ALL_NASTY_ENTRIES)
 def test_a_corpus_comes_back_as_it_was_written(extension: str, corpus: Corpus) -> None:
