@@ -48,7 +48,7 @@ class Baseline:
     settings
         Canonical text of the settings, if the file says.
     usage
-        Digest of the usage logs, where there are any and the file says.
+        Digest of the usage logs, empty where there are none, if the file says.
     first_positions
         Question id to position of its first expected document (0 is absent), if the file has them.
     """
@@ -206,7 +206,7 @@ def render_baseline(now: Baseline) -> str:
         "golden": now.golden,
         "corpus": now.corpus,
         "engine": now.engine,
-        **({} if now.usage is None else {"usage": now.usage}),
+        "usage": now.usage,
         "figures": None,
         "first_positions": dict(sorted(now.first_positions.items())),
     }

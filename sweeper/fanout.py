@@ -294,7 +294,6 @@ class Fanout:
                     yield from Parallel(
                         return_as="generator_unordered",
                         batch_size=1,
-                        max_nbytes="1M",
                         timeout=timeout,
                         pre_dispatch="2*n_jobs",
                     )(feed)

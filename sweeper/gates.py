@@ -100,9 +100,9 @@ def judge(
     policy
         ``strict``: no gated figure may be lower. ``tolerance``: none may be lower by more than the
         slice's tolerance. ``significant``: a fall counts if a paired test over the questions has
-        p <= 0.05, and one question that breaks hard counts by itself; needs first positions in the
-        baseline, and tests ``recall@10`` too by the first expected document; a fall that is not
-        ``can_be_tested`` is undecided. ``direction``: figures
+        p <= 0.05, and where ``mrr`` is gated one question that breaks hard counts by itself; needs
+        first positions in the baseline, and tests ``recall@10`` too by the first expected document;
+        a fall that is not ``can_be_tested`` is undecided. ``direction``: figures
         were produced, none is zero that was not, none is lower.
     tolerance
         Allowed fall, one for all or per slice.
@@ -131,7 +131,7 @@ def judge(
     lines = [_beyond_noise(line, spread or {}, before.decimals) for line in lines]
     reasons = [f"{line.slice}.{line.metric}: {line.reason}" for line in lines if line.reason]
     failed = any(line.outcome in {"worse", "vanished"} for line in lines)
-    if policy == "significant":
+    if policy == "significant" and "mrr" in gated:
         broken = [item for item in _broken(before, now) if item[0] not in unstable]
         failed |= bool(broken)
         reasons += [f"{query}: stood first, now {_place(after)}" for query, after in broken]
@@ -268,7 +268,7 @@ def _changes(baseline: Baseline, now: Baseline) -> tuple[str, ...]:
     found = [
         f"the {name} changed since the baseline"
         for name, before, after in named
-        if before is not None and before != after
+        if before is not None and before != after  # a file may not say
     ]
     if baseline.figures and baseline.decimals < _COARSE:
         seen = 0.5 * 10.0**-baseline.decimals

@@ -82,7 +82,7 @@ def measure(
     config: Config,
     settings: Settings,
     *,
-    gated: Sequence[str] = GATED,
+    gated: Sequence[str] = (),
     pool: Path | None = None,
     progress: Progress = silent,
 ) -> Measured:
@@ -95,7 +95,7 @@ def measure(
     settings
         What to measure; at most as deep as the config asks for.
     gated
-        Metrics that are measured besides; and ``GATED``, always.
+        Metrics that are measured besides, as those of ``GATED`` always are.
     pool
         A kept pool to use instead of a fresh capture, which a gate should not do: yesterday's
         candidates cannot show today's fault. The corpus and the engine are then the pool's.
@@ -147,7 +147,7 @@ def measure(
             corpus=digest,
             engine=without_corpus(fingerprint, digest),
             settings=settings.text,
-            usage=opened.inputs.usage.digest,
+            usage=opened.inputs.usage.digest or "",
             first_positions=first[0],
         ),
         n_queries=dict(_addressed(figures[0], figures[0].n_queries)),

@@ -89,6 +89,7 @@ def pick(
             f"{results.address}: today's setting has no figures, so nothing can be compared with "
             "it. Run the same sweep again."
         )
+    results.wide([item.address for item in wanted] + [item.address for item in bounds])
     scores = results.scores()
     for address in [item.address for item in wanted] + [item.address for item in bounds]:
         if not len(scores.queries(address)):

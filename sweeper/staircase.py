@@ -182,13 +182,19 @@ class Curve:
 
         They are those of a replay of that value, bit for bit: read off the cells where real
         numbers decide, and replayed where rounding may, or beyond the ends of the axis.
+
+        Raises
+        ------
+        ValueError
+            If the knob has no such value.
         """
         apart = self.point(value)
         if apart is not None:
             return apart
+        value = self.knob.parse(value)
         assert isinstance(value, int | float)  # curves have numbers for an axis
         if not self.low <= value <= self.high or self.is_doubtful(value):
-            return self.replayed(int(value) if self.knob.integer else float(value))
+            return self.replayed(value)
         figures: FloatArray = self.value[self.cell(value)]
         return figures
 

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -39,9 +40,15 @@ _ALIGNED = 64
 _STILLBORN = 10
 """Deaths of starting workers in a row, and two more for each worker, until that is told."""
 
+_LONGEST_WAIT = 86_400.0
+"""Seconds; the system takes no more than 2**31 milliseconds."""
+
+_ORPHANED = 1.0
+"""Seconds between a worker's looks whether its parent is still there."""
+
 _READY = "ready"
 
-_START = "import sys; sys.path[:] = sys.argv[3:]; from sweeper.workers import serve; serve()"
+_START = "import sys; sys.path[:] = sys.argv[4:]; from sweeper.workers import serve; serve()"
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -77,7 +84,8 @@ def spread(
     Parameters
     ----------
     function
-        Sent to each worker once, with all that it holds. It raises nothing.
+        Sent to each worker once, with all that it holds. It raises nothing, does not return
+        ``None``, and what it prints is lost.
     waiting
         Taken from the left; ``None`` is no item. Whoever consumes the answers may add to it.
     n_workers
@@ -141,7 +149,8 @@ def _heard(workers: dict[Connection, _Worker]) -> list[_Worker]:
     now = time.monotonic()
     ends = [worker.until for worker in workers.values() if worker.busy]
     nearest = min((end for end in ends if end is not None), default=None)
-    heard = wait(list(workers), None if nearest is None else max(0.0, nearest - now))
+    pause = None if nearest is None else min(max(0.0, nearest - now), _LONGEST_WAIT)
+    heard = wait(list(workers), pause)
     found = [workers[pipe] for pipe in heard]  # type: ignore[index]
     now = time.monotonic()
     for worker in workers.values():
@@ -163,29 +172,29 @@ class _Worker:
     """One process and this process' end of its pipe."""
 
     def __init__(self, shared: _Shared, n_workers: int) -> None:
-        self.pipe, theirs = Pipe()
         self.ready = False
         self.item: Any = None
         self.until: float | None = None
         self.late = False
         each = str(max(1, (os.cpu_count() or 1) // n_workers))
-        with theirs:
-            fds = (theirs.fileno(), shared.file.fileno())
-            try:
+        try:
+            self.pipe, theirs = Pipe()
+            with theirs:
+                fds = (theirs.fileno(), shared.file.fileno())
                 self.process = subprocess.Popen(
-                    [sys.executable, "-c", _START, *map(str, fds), *sys.path],
+                    [sys.executable, "-c", _START, *map(str, (*fds, os.getpid())), *sys.path],
                     stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
                     pass_fds=fds,
                     # Ctrl-C reaches a whole group; this process decides what becomes of the others.
                     process_group=0,
                     env=dict.fromkeys(_THREADS, each) | dict(os.environ),
                 )
-            except OSError as error:
-                self.pipe.close()
-                raise EngineError(
-                    f"a worker process cannot be started ({error}). Take fewer (--jobs), or this "
-                    "process alone with --backend sequential."
-                ) from error
+        except OSError as error:
+            raise EngineError(
+                f"a worker process cannot be started ({error}). Take fewer (--jobs), or this "
+                "process alone with --backend sequential."
+            ) from error
         with contextlib.suppress(OSError):  # it is gone already, and that will be heard
             self.pipe.send((shared.spans, shared.head))
 
@@ -244,9 +253,16 @@ def _shared(value: object) -> Iterator[_Shared]:
                 spans.append(_appended(file, raw))
                 return False
 
-        pickled = cloudpickle.dumps(value, protocol=5, buffer_callback=keep)
-        head = _appended(file, memoryview(pickled))
-        file.flush()
+        try:
+            pickled = cloudpickle.dumps(value, protocol=5, buffer_callback=keep)
+            head = _appended(file, memoryview(pickled))
+            file.flush()
+        except OSError as error:
+            raise EngineError(
+                f"there is no room for what worker processes share ({error}). Take this process "
+                "alone with --backend sequential."
+            ) from error
+        del pickled
         yield _Shared(file, head, spans)
 
 
@@ -268,9 +284,10 @@ def _nameless_file() -> IO[bytes]:
 
 
 def serve() -> None:
-    """Be a worker: answer items until the pipe ends."""
+    """Be a worker: answer items until the pipe ends, or the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    pipe_fd, file_fd = (int(text) for text in sys.argv[1:3])
+    pipe_fd, file_fd, parent = (int(text) for text in sys.argv[1:4])
+    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     for fd in (pipe_fd, file_fd):
         os.set_inheritable(fd, False)
     with contextlib.suppress(EOFError, OSError), Connection(pipe_fd) as pipe:
@@ -284,6 +301,13 @@ def serve() -> None:
         with contextlib.suppress(MemoryError):  # no room for the answer: the end of the pipe tells
             while True:
                 pipe.send(function(pipe.recv()))
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, also in the middle of an item."""
+    while os.getppid() == parent:
+        time.sleep(_ORPHANED)
+    os._exit(1)
 
 
 def _loaded(file_fd: int, spans: Sequence[_Span], head: _Span) -> Any:

@@ -304,6 +304,14 @@ def test_metrics_can_be_named_that_fail_in_place_of_the_usual_ones(repository: P
     assert gate("--metric", "recall@5").exit_code == 0
 
 
+def test_a_metric_that_no_question_has_is_no_baseline(repository: Path) -> None:
+    before = Path("baseline.json").read_bytes()
+    done = gate("--metric", "class_accuracy", "--update-baseline")
+    assert done.exit_code == 2
+    assert "no question here has a class_accuracy" in done.stderr
+    assert Path("baseline.json").read_bytes() == before
+
+
 def test_yesterdays_candidates_are_used_only_when_named(repository: Path, tmp_path: Path) -> None:
     assert invoke("run", "sweep.yaml", "--results", tmp_path / "r", "--no-plots").exit_code == 0
     [pool] = (tmp_path / "r/.pools").glob("*.parquet")

@@ -11,6 +11,8 @@ import pytest
 from sweeper.exact import exact_curve
 from sweeper.golden import GoldenSet
 from sweeper.metrics import parse_metrics
+from sweeper.page.knob_lines import doubtful_places
+from sweeper.plots.knob_axis import KnobAxis
 from sweeper.pools import Candidate, Pool, QueryCandidates
 from sweeper.replay import Replay
 from sweeper.settings import Settings
@@ -129,6 +131,27 @@ def test_off_and_a_very_long_half_life_differ_where_scores_tie() -> None:
     for half_life in (0.0, 1e9):
         figures = replay.figures([Settings(limit=2, recency_half_life_days=half_life)], METRICS)
         assert figures.value[0].tolist() == curve.at(half_life).tolist()
+
+
+def test_where_rows_differ_by_rounding_alone_the_page_does_not_promise_what_a_cell_says() -> None:
+    pool = at_ranks(a=((1, 7, 2), 30.0), b=((2, 1, 7), 30.0))
+    curve = curve_of(pool, HALF_LIFE, Settings(limit=5), "a")
+    wrong = [h for h in (25.0, 60.0) if (curve.at(h) != curve.value[curve.cell(h)]).any()]
+    axis = KnobAxis(curve.knob, 1.0, 1000.0)
+    told = doubtful_places(axis, curve)
+    assert wrong
+    for half_life in wrong:
+        assert any(low <= axis.place(half_life) <= high for low, high in told)
+    assert all(axis.low <= low < high <= axis.high for low, high in told)
+
+
+def test_a_knob_of_whole_numbers_has_no_curve_between_them() -> None:
+    pool = at_ranks(a=((1, 7), 30.0), b=((2, 1), 30.0))
+    curve = curve_of(pool, "rrf_k", Settings(limit=2), "a")
+    assert curve.at(20.0).tolist() == curve.at(20).tolist()
+    for value in (20.6, 1e6 + 0.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match="must be"):
+            curve.at(value)
 
 
 def test_a_floor_that_equals_a_cosine_keeps_the_row() -> None:

@@ -145,6 +145,20 @@ def test_named_metrics_are_gated_in_place_of_the_usual_ones() -> None:
     assert judge(before, zero, gated=["recall@5"], **asked).outcome == "pass"  # type: ignore[arg-type]
 
 
+def test_a_hard_break_counts_where_mrr_is_gated() -> None:
+    before, now = committed(measured(questions(a=[1, 2]))), measured(questions(a=[4, 1]))
+    asked = {"n_queries": {}, "policy": "significant"}
+    assert judge(before, now, **asked).outcome == "fail"  # type: ignore[arg-type]
+    assert judge(before, now, gated=["recall@10"], **asked).outcome == "pass"  # type: ignore[arg-type]
+
+
+def test_a_usage_log_that_was_added_or_left_out_is_named_unless_the_file_does_not_say() -> None:
+    said = ("the usage log changed since the baseline",)
+    for before, now, changed in (("", "x", said), ("x", "", said), ("", "", ()), (None, "x", ())):
+        found = judge(Baseline({}, 4, usage=before), Baseline({}, 17, usage=now), n_queries={})
+        assert found.changed == changed
+
+
 def test_a_cutoff_decides_what_is_significant() -> None:
     before, now = questions(a=[3] * 12), questions(a=[7] * 12)
     table = {"n_queries": {}, "policy": "significant", "slices": {f"a{n}": "a" for n in range(12)}}

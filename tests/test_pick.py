@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -320,6 +321,16 @@ def test_a_sweep_repeats_its_pick(bundled: Results) -> None:
     assert (one.chosen.settings, one.chosen.p_value) == (two.chosen.settings, two.chosen.p_value)
     assert one.validated == two.validated
     assert one.chosen.interval == two.chosen.interval
+
+
+def test_an_objective_of_another_slice_in_an_older_manifest_is_named(sweep: Sweep) -> None:
+    results = sweep("space.rrf_k=[1, 20]")
+    path = results.folder / "manifest.json"
+    parts = json.loads(path.read_text("utf-8"))
+    del parts["checks"]
+    path.write_text(json.dumps({**parts, "objectives": {"zzz.mrr": "maximize"}}), "utf-8")
+    with pytest.raises(InputError, match=r'no figure "zzz\.mrr"'):
+        Results(results.folder).pick()
 
 
 class Halting(BlackBox):

@@ -113,6 +113,10 @@ def suicidal(item: int) -> int:
     return item
 
 
+def test_a_time_that_no_system_can_wait_for_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert whole(squared, 3, 1, timeout_seconds=1e9) == {0: 0, 1: 1, 2: 4}
+
+
 def test_an_item_that_is_late_is_told_and_its_worker_ended() -> None:
     found = list(spread(sleepy, deque(range(4)), 2, stop=never, timeout_seconds=0.5))
     assert Counter(f.item for f in found) == Counter(range(4))
@@ -216,12 +220,19 @@ for found in spread(slow, deque(range(100_000)), 2, stop=never):
     print(found.item, flush=True)
 """
 
+_BUSY_PARENT = """
+from collections import deque
+from sweeper.workers import spread
+from tests.test_workers import never, told_and_asleep
+list(spread(told_and_asleep, deque([1]), 1, stop=never))
+"""
+
 
 @contextlib.contextmanager
-def parent() -> Iterator[subprocess.Popen[str]]:
+def parent(code: str = _PARENT) -> Iterator[subprocess.Popen[str]]:
     root = Path(__file__).resolve().parents[1]
     process = subprocess.Popen(
-        [sys.executable, "-c", _PARENT], cwd=root, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True
     )
     try:
         yield process
@@ -242,6 +253,28 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         until = time.monotonic() + 30
         while any(running(pid) for pid in theirs):
             assert time.monotonic() < until, "workers outlive their parent"
+            time.sleep(0.02)
+
+
+def told_and_asleep(item: int) -> int:
+    print("this is no answer", flush=True)
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(600)
+    return item
+
+
+def test_a_worker_ends_with_its_parent_in_the_middle_of_an_item(tmp_path: Path) -> None:
+    with parent(_BUSY_PARENT) as process:
+        until = time.monotonic() + 60
+        while not (theirs := children(process.pid)):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        time.sleep(1.0)
+        process.kill()
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+        while any(running(pid) for pid in theirs):
+            assert time.monotonic() < until, "a worker outlives its parent"
             time.sleep(0.02)
 
 

@@ -106,6 +106,9 @@ def gate(
                 f"{pool}: these are the candidates of another corpus or engine. Leave --pool out "
                 "to write today's figures."
             )
+        for item in named:
+            if not any(item in table for table in now.figures.figures.values()):
+                raise InputError(f"--metric: no question here has a {item}. Name another metric.")
         _update(baseline, now, json=json, markdown=markdown)
         return
     verdict = judge(

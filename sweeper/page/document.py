@@ -21,10 +21,10 @@ from sweeper.pictures import goals_of
 from sweeper.tables import figure_label, metric_label, plain
 from sweeper.wording import explanation_sentences, explanation_table
 
-__all__ = ["Budget", "document"]
+__all__ = ["CHARTED", "Budget", "document"]
 
 _CURVE_METRICS = 4
-_CHARTED = 120
+CHARTED = 120
 """Figures whose differences are drawn."""
 _TEXT = 300
 """Characters of a question that are shown."""
@@ -115,8 +115,7 @@ def document(findings: Findings, budget: Budget) -> dict[str, Any]:
         "questions": questions,
         "nQuestions": len(results.golden),
         "moves": _moves(findings, drawn, len(questions["id"]), budget),
-        "differences": _differences(findings, shown[:_CHARTED]),
-        "nFigures": len(findings.addresses),
+        "differences": _differences(findings, shown[:CHARTED]),
         "curves": _curves(findings, shown, budget),
         "curvesLeftOut": _curve_metrics(findings)[_CURVE_METRICS:],
         "explained": _explained(findings, questions["id"], budget),

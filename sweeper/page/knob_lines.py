@@ -20,7 +20,7 @@ from sweeper.settings import Settings
 from sweeper.staircase import Curve
 from sweeper.tables import plain
 
-__all__ = ["KnobLines", "knob_lines", "thinned", "with_curves"]
+__all__ = ["KnobLines", "doubtful_places", "knob_lines", "thinned", "with_curves"]
 
 _BASIC = ("recency_half_life_days", "min_similarity", "rrf_k")
 _MOST_KNOBS = 8
@@ -163,7 +163,7 @@ def knob_lines(
         "integer": knob.integer,
         "resolution": _RESOLUTION,
         "units": _UNITS,
-        "doubtful": _between(axis, curve.underflow),
+        "doubtful": doubtful_places(axis, curve),
         "apart": round(axis.apart, 5) if has_apart else None,
         "apartText": knob.apart,
         "marks": [
@@ -198,11 +198,22 @@ def _at(
     }
 
 
-def _between(axis: KnobAxis, ends: tuple[float, float] | None) -> list[float] | None:
-    """Return where on the axis a stretch lies that has no line of its own."""
-    if ends is None:
-        return None
-    return [axis.place(end) if end > 0 or not axis.by_ratio else axis.low for end in ends]
+def doubtful_places(axis: KnobAxis, curve: Curve) -> list[list[float]]:
+    """Return where on the axis rounding may decide, for as far as places are told apart."""
+    narrow = (axis.high - axis.low) / _RESOLUTION
+    found = []
+    for ends in curve.doubt.tolist():
+        low, high = (_place(axis, end) for end in ends)
+        if high - low > narrow:
+            found.append([round(low, 5), round(high, 5)])
+    return found
+
+
+def _place(axis: KnobAxis, value: float) -> float:
+    """Return where a value lies on the axis, or the end beyond which it lies."""
+    if math.isinf(value) or (axis.by_ratio and value <= 0):
+        return axis.high if value > 0 else axis.low
+    return min(max(axis.place(value), axis.low), axis.high)
 
 
 def _line(

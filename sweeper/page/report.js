@@ -514,13 +514,13 @@
   }
 
   // Whether the lines can say what holds at a value: not where some of their steps were left out,
-  // not nearer to a step than places are told, not where scores underflow, not beyond the ends.
+  // not nearer to a step than places are told, not where rounding may decide, not beyond the ends.
   function isCertain(item, lines, reading) {
     const { at, mark } = reading;
     if (mark || at === item.apart) return true;
     const near = (1.5 * (item.high - item.low)) / item.resolution;
     if (at < item.low || at > item.high || lines.some((line) => line.thinned)) return false;
-    if (item.doubtful && at > item.doubtful[0] - near && at < item.doubtful[1] + near) return false;
+    if (item.doubtful.some(([low, high]) => at > low - near && at < high + near)) return false;
     return !lines.some((line) => line.at.some((edge, n) => n && Math.abs(edge - at) < near));
   }
 

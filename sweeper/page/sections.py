@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from sweeper.compare import Difference
+from sweeper.page.document import CHARTED
 from sweeper.page.findings import Findings
 from sweeper.picked import Answer
 from sweeper.pictures import goals_of
@@ -193,6 +194,8 @@ def _slices(findings: Findings, shown: Sequence[str]) -> str:
             "it is not in the chart, because it is no share."
         )
     chart = '<div class="scripted"><div id="differences-chart" class="chart"></div></div>'
+    if len(shown) > CHARTED:
+        chart += f"<p>The chart draws the first {CHARTED} of them.</p>"
     if not tried:
         chart = "<p>No metric that was recorded is the better the more of it there is.</p>"
     table = _shown(Table(title, columns, tuple(rows), tuple(notes)))

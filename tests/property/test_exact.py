@@ -170,8 +170,8 @@ def compare_random_pools(n_pools: int) -> Tally:
     return seen
 
 
-def assert_few_were_excused(seen: Tally) -> None:
-    assert seen.compared > 1000
+def assert_few_were_excused(seen: Tally, n_pools: int) -> None:
+    assert seen.compared > 3 * n_pools
     assert seen.forgiven <= 0.005 * seen.compared, seen
     assert seen.unsettled <= 0.05 * seen.compared, seen
 
@@ -237,7 +237,7 @@ def check_any_float(n_pools: int) -> None:
 
 
 def test_curves_of_any_pool_equal_the_replay_inside_each_cell() -> None:
-    assert_few_were_excused(compare_random_pools(120))
+    assert_few_were_excused(compare_random_pools(120), 120)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -255,7 +255,7 @@ def test_curves_of_crowded_pools_equal_the_replay_without_any_excuse(seed: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_curves_equal_the_replay_on_10_000_random_pools(part: int) -> None:
-    assert_few_were_excused(compare_random_pools(1000))
+    assert_few_were_excused(compare_random_pools(1000), 1000)
 
 
 def test_a_curve_is_read_as_a_replay_says_at_any_float() -> None:
