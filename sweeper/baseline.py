@@ -12,6 +12,7 @@ from typing import Any
 from sweeper.errors import InputError, Problem
 from sweeper.files import read_text
 from sweeper.golden import OVERALL
+from sweeper.metrics import METRICS
 
 __all__ = [
     "GATED",
@@ -30,6 +31,12 @@ _VERSION = 1
 _DECIMALS = 4
 _MOST_DECIMALS = 17
 """More than a double has."""
+
+_DEEPEST = 1_000_000_000
+"""No ranking is as deep."""
+
+_SHARES = frozenset(name for name, metric in METRICS.items() if metric.larger_is_better)
+"""Metrics from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,11 @@ def _figures(raw: Mapping[str, Any], path: str) -> tuple[dict[str, dict[str, flo
             if not isinstance(value, Decimal) or not value.is_finite():
                 where = f"{group}.{metric}"
                 raise InputError(Problem(f"must be a number. {_REMEDY}", path, where=where))
-            figures[group][metric.replace("_at_", "@")] = float(value)
+            name = metric.replace("_at_", "@")
+            if name.partition("@")[0] in _SHARES and not 0 <= value <= 1:
+                where = f"{group}.{metric}"
+                raise InputError(Problem(f"must be from 0 to 1. {_REMEDY}", path, where=where))
+            figures[group][name] = float(value)
             decimals = max(decimals, -int(value.as_tuple().exponent))
     return figures, min(decimals, _MOST_DECIMALS)
 
@@ -174,7 +185,8 @@ def _text(value: Any) -> str | None:
 
 
 def _position(value: Any, path: str, query: str) -> int:
-    if not isinstance(value, Decimal) or value != value.to_integral_value() or value < 0:
+    whole = isinstance(value, Decimal) and value.is_finite() and 0 <= value <= _DEEPEST
+    if not whole or value != value.to_integral_value():
         message = f"must be a position: 1, 2, ... or 0 for absent. {_REMEDY}"
         raise InputError(Problem(message, path, where=f"first_positions.{query}"))
     return int(value)

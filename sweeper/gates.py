@@ -166,6 +166,10 @@ def _line(
         outcome = "vanished" if gated else "reported"
         return Line(group, metric, old, None, outcome, count, reason if gated else "")
     if old is None:
+        held = any(metric in table for table in before.figures.values())
+        if gated and held and before.golden is not None and before.golden == now.golden:
+            reason = "the baseline lacks it, though it is of today's golden set"
+            return Line(group, metric, None, new, "vanished", count, reason)
         return Line(group, metric, None, new, "new", count)
     shown = round_to(new, before.decimals)
     if shown >= old:

@@ -49,6 +49,10 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._previous)  # type: ignore[arg-type]
 
 
+_LONGEST = 1e8
+"""Seconds, three years; more does not fit every system's clock."""
+
+
 class OutOfTime(Exception):
     """A piece of work took longer than it may."""
 
@@ -68,7 +72,7 @@ class Deadline:
     def __enter__(self) -> Deadline:
         if self._seconds is not None:
             self._previous = signal.signal(signal.SIGALRM, self._late)
-            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+            signal.setitimer(signal.ITIMER_REAL, min(self._seconds, _LONGEST))
         return self
 
     def _late(self, number: int, frame: FrameType | None) -> None:

@@ -114,11 +114,10 @@ def journal_header(path: Path) -> dict[str, Any]:
     """Return what a journal's records hang on; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
-            text = _checked(file.readline())
-        found = {} if text is None else json.loads(text)
-    except (OSError, ValueError):
+            found = _checked(file.readline())
+    except OSError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return {} if found is None else found[1]
 
 
 def is_locked(folder: Path) -> bool:
@@ -169,14 +168,15 @@ class Journal:
         self._file.seek(0)
         end = 0
         for number, raw in enumerate(self._file):
-            text = _checked(raw)
-            if text is None:
+            found = _checked(raw)
+            if found is None:
                 break
+            text, record = found
             if number == 0:
                 if text != header:
                     return 0
             else:
-                self.records.append(json.loads(text))
+                self.records.append(record)
             end += len(raw)
         return end
 
@@ -213,8 +213,8 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
         lines = read_bytes(path).splitlines(keepends=True)
     except InputError as error:
         raise unreadable(path, error) from error
-    intact = itertools.takewhile(lambda text: text is not None, map(_checked, lines))
-    return [json.loads(text) for text in itertools.islice(intact, 1, None) if text is not None]
+    intact = itertools.takewhile(lambda found: found is not None, map(_checked, lines))
+    return [found[1] for found in itertools.islice(intact, 1, None) if found is not None]
 
 
 def _line(text: str) -> bytes:
@@ -222,15 +222,19 @@ def _line(text: str) -> bytes:
     return b"%08x " % zlib.crc32(data) + data + b"\n"
 
 
-def _checked(raw: bytes) -> str | None:
-    """Return the text of an intact line, ``None`` for a torn or altered one."""
+def _checked(raw: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return the text of an intact line and its record, ``None`` for a torn or altered one."""
     if not raw.endswith(b"\n") or raw[8:9] != b" ":
         return None
     data = raw[9:-1]
     try:
-        return data.decode() if int(raw[:8], 16) == zlib.crc32(data) else None
-    except ValueError:
+        if int(raw[:8], 16) != zlib.crc32(data):
+            return None
+        text = data.decode()
+        record = json.loads(text)
+    except (ValueError, RecursionError):
         return None
+    return (text, record) if isinstance(record, dict) else None
 
 
 @contextlib.contextmanager

@@ -39,6 +39,10 @@ from sweeper.store import read_manifest, unreadable, usage_file
 __all__ = ["StoredSweep"]
 
 
+_DIGITS = 20
+"""No trial has a number as long."""
+
+
 class StoredSweep:
     """The files of a finished sweep.
 
@@ -190,7 +194,7 @@ class StoredSweep:
             return int(self.trials.index[self.trials["arm"] == text][0])
         if text in set(self.trials["trial_id"]):
             return int(self.trials.index[self.trials["trial_id"] == text][0])
-        if text.isdecimal() and int(text) < len(self.trials):
+        if text.isdecimal() and len(text) < _DIGITS and int(text) < len(self.trials):
             return int(text)
         known = f"Give a number from 0 to {len(self.trials) - 1}, a trial id, "
         known += "current, or an arm." if arms else "or current."

@@ -114,6 +114,12 @@ def test_soats_own_file_is_read(shared: Path) -> None:
         ('{"figures": {"a": {"mrr": 1}}, "first_positions": {"q": -1}}', "must be a position"),
         ('{"figures": {"a": {"mrr": 1}}, "first_positions": []}', "must be a JSON object"),
         ('{"figures": {"a": {"mrr": 1}}, "queries": [1]}', "must be a list of objects"),
+        ('{"figures": {"a": {"mrr": -1}}}', r"a\.mrr: must be from 0 to 1"),
+        ('{"figures": {"a": {"mrr": 1, "ndcg@10": 1.01}}}', r"a\.ndcg@10: must be from 0 to 1"),
+        (
+            '{"figures": {"a": {"mrr": 1}}, "first_positions": {"q": 1%s}}' % ("0" * 400),
+            "a position",
+        ),
     ],
 )
 def test_a_broken_file_is_an_error_that_says_where(tmp_path: Path, text: str, said: str) -> None:

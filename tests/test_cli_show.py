@@ -134,6 +134,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
     ("arguments", "message"),
     [
         (("smal",), "no sweep 'smal'. Did you mean \"small\"?"),
+        (("small#" + "9" * 5000,), "has no trial"),
         (("small#99",), "has no trial '99'. Give a number from 0 to 20, a trial id, or current."),
         (("small", "--top", "0"), "--top: must be at least 1, got 0."),
         (("small", "--slice", "fres"), '--slice: no slice "fres". Did you mean "fresh"?'),

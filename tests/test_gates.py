@@ -145,6 +145,19 @@ def test_named_metrics_are_gated_in_place_of_the_usual_ones() -> None:
     assert judge(before, zero, gated=["recall@5"], **asked).outcome == "pass"  # type: ignore[arg-type]
 
 
+def test_a_baseline_of_todays_questions_that_lacks_a_gated_figure_fails() -> None:
+    whole = {"a": {"mrr": 0.5, "recall@5": 0.5}, "b": {"mrr": 0.5, "recall@5": 0.5}}
+    for lacking in ({"a": whole["a"]}, {**whole, "b": {"recall@5": 0.5}}):
+        now = Baseline(whole, 17, golden="g")
+        found = judge(Baseline(lacking, 1, golden="g"), now, n_queries={})
+        assert found.outcome == "fail"
+        assert found.reasons == (
+            "b.mrr: the baseline lacks it, though it is of today's golden set",
+        )
+        for other in ("h", None):  # of other questions, or a file that does not say
+            assert judge(Baseline(lacking, 1, golden=other), now, n_queries={}).outcome == "pass"
+
+
 def test_a_hard_break_counts_where_mrr_is_gated() -> None:
     before, now = committed(measured(questions(a=[1, 2]))), measured(questions(a=[4, 1]))
     asked = {"n_queries": {}, "policy": "significant"}

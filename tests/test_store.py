@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,18 @@ def test_reading_a_torn_journal_leaves_it_as_it_is(tmp_path: Path) -> None:
 def test_a_journal_that_is_not_there_is_no_empty_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_journal(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", "[" * 100_000, '{"a": '])
+def test_a_line_whose_checksum_fits_but_that_is_no_record_ends_a_journal(
+    tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    whole = written(path)
+    path.write_bytes(whole + b"%08x %s\n" % (zlib.crc32(text.encode()), text.encode()))
+    assert read_journal(path) == RECORDS
+    assert reopened(path) == RECORDS
+    assert path.read_bytes() == whole
 
 
 def test_a_journal_torn_inside_its_header_starts_afresh(tmp_path: Path) -> None:
