@@ -191,7 +191,8 @@ class Curve:
         apart = self.point(value)
         if apart is not None:
             return apart
-        value = self.knob.parse(value)
+        if self.knob.integer:
+            value = self.knob.parse(value)
         assert isinstance(value, int | float)  # curves have numbers for an axis
         if not self.low <= value <= self.high or self.is_doubtful(value):
             return self.replayed(value)
