@@ -373,7 +373,8 @@ class _Builder:
             live = whole.present & there
             base[target] = np.where(there, (start & live).sum(axis=0) + 1, ABSENT)
             slot, which = np.nonzero((start != end) & live)
-            at = -more[slot, which] / steeper[slot, which]
+            with np.errstate(over="ignore"):  # a weight beyond all numbers: never
+                at = -more[slot, which] / steeper[slot, which]
             step = np.where(start[slot, which], -1, 1)
             parts.append(Steps(at, target[which], step.astype(np.int64), slot))
             spans.append(doubt_along_weight(whole, both, target, fixed, slope, decay, live))

@@ -154,6 +154,18 @@ def test_a_knob_of_whole_numbers_has_no_curve_between_them() -> None:
             curve.at(value)
 
 
+def test_rows_that_would_change_places_at_a_weight_beyond_all_numbers_never_do() -> None:
+    """2 ** -(1084 / 1.05) is subnormal: a quotient by it overflows."""
+    pool = pool_of(found([memory("old", 0.9, 1084.3)], [document("doc@0", 4.0)]))
+    choice = Settings(limit=2, recency_half_life_days=1.05)
+    curve = curve_of(pool, "weights.vector", choice, "old")
+    replay = Replay(pool, GoldenSet((query(["old"]),)))
+    assert len(curve.edges) == 0
+    for weight in (1e-9, 1.0, 1e9):
+        figures = replay.figures([choice.with_values({"weights.vector": weight})], METRICS)
+        assert figures.value[0].tolist() == curve.at(weight).tolist()
+
+
 def test_a_floor_that_equals_a_cosine_keeps_the_row() -> None:
     pool = pool_of(found([document("a@0", 0.75), document("b@0", 0.5)], [document("b@0", 3.0)]))
     curve = curve_of(pool, "min_similarity", Settings(limit=2), "a")
