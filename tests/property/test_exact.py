@@ -152,18 +152,24 @@ def compare_knob(name: str, pool: Pool, golden: GoldenSet, choice: Settings, see
     compare(curve, replay, seen)
 
 
+def drawn(data: st.DataObject) -> tuple[Pool, GoldenSet, str, Settings]:
+    """Draw a pool, its questions, a knob that has a curve there, and the other knobs."""
+    pool, golden = data.draw(pools())
+    name = data.draw(st.sampled_from(list(knobs_of(pool))))
+    choice = data.draw(settings_for(pool))
+    if "weights." in name and TRIPLES in pool.channels:  # a safe weight follows the others
+        safe = [name for name, weight in choice.routing.items() if weight is None]
+        choice = choice.with_values(dict.fromkeys([*safe, f"weights.{TRIPLES}"], 0.5))
+    return pool, golden, name, choice
+
+
 def compare_random_pools(n_pools: int) -> Tally:
     seen = Tally()
 
     @given(st.data())
     @settings(max_examples=n_pools, deadline=None, suppress_health_check=list(HealthCheck))
     def check(data: st.DataObject) -> None:
-        pool, golden = data.draw(pools())
-        name = data.draw(st.sampled_from(list(knobs_of(pool))))
-        choice = data.draw(settings_for(pool))
-        if "weights." in name and TRIPLES in pool.channels:  # a safe weight follows the others
-            safe = [name for name, weight in choice.routing.items() if weight is None]
-            choice = choice.with_values(dict.fromkeys([*safe, f"weights.{TRIPLES}"], 0.5))
+        pool, golden, name, choice = drawn(data)
         compare_knob(name, pool, golden, choice, seen)
 
     check()
@@ -220,12 +226,7 @@ def check_any_float(n_pools: int) -> None:
     @given(st.data())
     @settings(max_examples=n_pools, deadline=None, suppress_health_check=list(HealthCheck))
     def check(data: st.DataObject) -> None:
-        pool, golden = data.draw(pools())
-        name = data.draw(st.sampled_from(list(knobs_of(pool))))
-        choice = data.draw(settings_for(pool))
-        if "weights." in name and TRIPLES in pool.channels:  # a safe weight follows the others
-            safe = [name for name, weight in choice.routing.items() if weight is None]
-            choice = choice.with_values(dict.fromkeys([*safe, f"weights.{TRIPLES}"], 0.5))
+        pool, golden, name, choice = drawn(data)
         replay = Replay(pool, golden, compiled=False)
         curve = exact_curve(replay, choice, name, METRICS, highest_k=40)
         seen.append(assert_exact_at_any_float(curve, replay, data.draw(st.integers(0, 99))))
