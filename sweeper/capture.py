@@ -14,7 +14,7 @@ from sweeper.engines.base import Engine, Evidenced, PartlyShown
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, Query, QueryId
 from sweeper.knobs import TRIPLES
-from sweeper.pools import Candidate, Pool, QueryCandidates
+from sweeper.pools import Candidate, Pool, QueryCandidates, asked_mark
 from sweeper.store import Journal
 
 __all__ = ["capture"]
@@ -52,9 +52,9 @@ def capture(
     -------
     Pool
         Its provenance has ``engine`` (what the engine says of itself), ``fingerprint``, ``as_of``
-        (``None`` if the engine has none), ``golden`` (the digest of the set), ``live_questions``,
-        with reasons, where the engine does not show all candidates of some, and ``evidence`` where
-        typed facts led to some.
+        (``None`` if the engine has none), ``golden`` (the digest of the set), ``asked`` (a mark of
+        each question as it was asked), ``live_questions``, with reasons, where the engine does not
+        show all candidates of some, and ``evidence`` where typed facts led to some.
 
     Raises
     ------
@@ -101,6 +101,7 @@ def capture(
             "fingerprint": engine.fingerprint,
             "as_of": provenance.get("as_of"),
             "golden": golden.digest,
+            "asked": [asked_mark(query) for query in golden.queries],
             **({"live_questions": incomplete} if incomplete else {}),
             **({"evidence": _evidence(engine, golden)} if _has_facts(engine) else {}),
         },

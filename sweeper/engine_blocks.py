@@ -34,6 +34,7 @@ __all__ = [
     "HttpBlock",
     "LexicalBlock",
     "OpenAIBlock",
+    "PoolBlock",
     "PostgresBlock",
     "PrecomputedBlock",
     "PythonBlock",
@@ -336,6 +337,16 @@ class RunsBlock(Block):
     )
 
 
+class PoolBlock(Block):
+    """A pool that somebody captured: the search itself need not be reachable."""
+
+    kind: Literal["pool"] = Field(description="Which engine.")
+    file: str = Field(
+        description="What `sweep capture --out` wrote, relative to the config. Its questions, "
+        "stores and ages are as they were captured."
+    )
+
+
 class PythonBlock(Block):
     """A function of yours that answers, as a black box."""
 
@@ -363,7 +374,7 @@ class PythonBlock(Block):
 
 
 EngineBlock = Annotated[
-    EmbeddedBlock | PostgresBlock | HttpBlock | SoatBlock | PythonBlock | RunsBlock,
+    EmbeddedBlock | PostgresBlock | HttpBlock | SoatBlock | PythonBlock | RunsBlock | PoolBlock,
     Field(discriminator="kind"),
 ]
 """Any engine; its ``kind`` says which."""

@@ -19,6 +19,7 @@ from sweeper.config import Config
 from sweeper.errors import EngineError, InputError
 from sweeper.evaluate import Figures, evaluate
 from sweeper.fanout import Fanout
+from sweeper.formats.values import counted, listed
 from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent
@@ -167,6 +168,12 @@ def _kept(path: Path, golden: GoldenSet, settings: Settings) -> Pool:
         raise InputError(
             f"{path}: these are the candidates of other questions. Leave --pool out to capture "
             "afresh."
+        )
+    changed = pool.asked_otherwise(golden.queries)
+    if changed:
+        raise InputError(
+            f"{path}: {counted(len(changed), 'question')} had another text, filter or user then: "
+            f"{listed(changed)}. Leave --pool out to capture afresh."
         )
     if settings.effective_depth > pool.depth:
         raise InputError(

@@ -64,7 +64,8 @@ def pool_facts(path: Path, pool: Pool) -> dict[str, Any]:
         "digest": pool.digest,
         "depth": pool.depth,
         "channels": list(pool.channels),
-        "provenance": {k: v for k, v in pool.provenance.items() if k != "evidence"},  # in the pool
+        # What is told of each question stays in the pool.
+        "provenance": {k: v for k, v in pool.provenance.items() if k not in {"asked", "evidence"}},
     }
 
 

@@ -169,8 +169,19 @@ def _build(table: pa.Table, header: dict[str, Any]) -> Pool:
         row_channel=row_channel,
         row_item=row_item,
         row_value=_floats(table, "value"),
-        provenance=header["provenance"],
+        provenance=_provenance(header),
     )
+
+
+def _provenance(header: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of the rows; it is no part of the digest, so its shape is checked."""
+    told = header["provenance"]
+    shapes = {"engine": dict, "asked": list, "live_questions": dict, "evidence": dict}
+    if not isinstance(told, dict) or any(
+        not isinstance(told[name], shape) for name, shape in shapes.items() if name in told
+    ):
+        raise ValueError("its provenance is of another shape")
+    return told
 
 
 def _coded(codes: NDArray[Any], texts: Sequence[str]) -> pa.DictionaryArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.corpus import STORES, Store
-from sweeper.golden import ItemId, Key, QueryId
+from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.settings import Prior, Settings
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "KeyFactors",
     "Pool",
     "QueryCandidates",
+    "asked_mark",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -61,6 +63,12 @@ class QueryCandidates:
 
     query_id: QueryId
     rows: Mapping[tuple[str, Store], Sequence[Candidate]]
+
+
+def asked_mark(query: Query) -> str:
+    """Return 12 hex digits that change with what an engine is asked: text, filter or user."""
+    asked = [query.text, sorted(query.filter.items()), query.user]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 
 class KeyFactors(Protocol):
@@ -221,6 +229,14 @@ class Pool:
                 )
             )
         return QueryCandidates(self.query_ids[query], rows)
+
+    def asked_otherwise(self, queries: Iterable[Query]) -> list[QueryId]:
+        """Return which of its questions were captured with another text, filter or user.
+
+        A pool that was captured without marks knows of none.
+        """
+        marks = dict(zip(self.query_ids, self.provenance.get("asked", ()), strict=False))
+        return [q.query_id for q in queries if marks.get(q.query_id, "") not in ("", asked_mark(q))]
 
     def prior_factors(self, settings: Settings) -> Mapping[Key, float]:
         """Return the multiplier of each key under some settings; every other key has 1."""

@@ -302,6 +302,11 @@ def _notes(kind: str, results: Results) -> tuple[str, ...]:
             "The engine shows no candidates. Its answers were compared with those that it gave to "
             "the sweep: this proves that they repeat, and nothing more.",
         )
+    if kind == "pool":
+        return (
+            "A captured pool was asked: agreement says nothing of the search that it came from. "
+            "Where that can be reached, name its config with --config.",
+        )
     if kind in _SAME_CODE:
         return (
             f"The {kind} engine ranks with the code that replay uses: agreement proves only that "

@@ -14,7 +14,7 @@ from sweeper.embedders import HashEmbedder
 from sweeper.engines.embedded import EmbeddedEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.golden import GoldenSet, ItemId, Query
-from sweeper.pools import Candidate, QueryCandidates
+from sweeper.pools import Candidate, QueryCandidates, asked_mark
 from sweeper.settings import Settings
 
 GOLDEN = GoldenSet(tuple(Query(f"q{n}", "s", f"text {n}", ("a",)) for n in range(7)))
@@ -82,7 +82,21 @@ def test_the_pool_says_where_it_came_from() -> None:
         "fingerprint": "fake/1",
         "as_of": "2026-11-01T00:00:00+00:00",
         "golden": GOLDEN.digest,
+        "asked": [asked_mark(query) for query in GOLDEN.queries],
     }
+
+
+def test_a_mark_tells_texts_filters_and_users_apart_and_nothing_else() -> None:
+    one = Query("q", "s", "text", ("a",), filter={"a": "1", "b": "2"}, user="ada")
+    same = Query("other", "t", "text", ("b",), filter={"b": "2", "a": "1"}, user="ada")
+    assert asked_mark(one) == asked_mark(same)
+    others = [
+        Query("q", "s", "Text", ("a",), filter=one.filter, user="ada"),
+        Query("q", "s", "text", ("a",), filter={"a": "1"}, user="ada"),
+        Query("q", "s", "text", ("a",), filter=one.filter),
+        Query("q", "s", "text", ("a",), filter=one.filter, user="None"),
+    ]
+    assert len({asked_mark(query) for query in [one, *others]}) == 5
 
 
 def test_an_empty_golden_set_gives_an_empty_pool() -> None:

@@ -46,6 +46,10 @@ def open_engine(config: Config, corpus: Corpus | None, *, as_of: datetime, cache
 
         files = {name: config.resolve(file) for name, file in block.channels.items()}
         return RunsEngine(files, corpus=corpus, as_of=as_of)
+    if block.kind == "pool":
+        from sweeper.engines.pool import PoolEngine
+
+        return PoolEngine(config.resolve(block.file), as_of=config.as_of)
     if block.kind == "python":
         from sweeper.engines.python import PythonEngine
 

@@ -7,9 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from sweeper.golden import ItemId, Key, Query, QueryId
 from sweeper.pools import KeyFactors, QueryCandidates
+from sweeper.ranking import NO_PRIOR, rank
 from sweeper.settings import Settings
 
-__all__ = ["Boosted", "Counted", "Engine", "Evidenced", "PartlyShown"]
+__all__ = ["Boosted", "Counted", "Engine", "Evidenced", "PartlyShown", "ranked_here"]
 
 
 @runtime_checkable
@@ -108,3 +109,23 @@ class Counted(Protocol):
     @property
     def counters(self) -> Mapping[str, int]:
         """Number of ``requests``, ``retries``, and failures by kind."""
+
+
+def ranked_here(
+    found: QueryCandidates,
+    query: Query,
+    settings: Settings,
+    *,
+    channels: Sequence[str],
+    usefulness: KeyFactors | None,
+) -> list[ItemId]:
+    """Return the ranking of candidates, for an engine that has no code of its own for it."""
+    prior = settings.prior
+    ranked = rank(
+        found,
+        settings,
+        channels=channels,
+        query_class=query.query_class,
+        prior=usefulness.factors(prior) if prior and usefulness else NO_PRIOR,
+    )
+    return [row.item_id for row in ranked]

@@ -37,6 +37,7 @@ from sweeper.corpus import (
     tags_match,
 )
 from sweeper.embedders import CachedEmbedder, Embedder, HashEmbedder, PrecomputedEmbedder
+from sweeper.engines.base import ranked_here
 from sweeper.engines.dense import DenseIndex, best
 from sweeper.engines.facts import FactIndex, Hit
 from sweeper.engines.lexical import TOKENIZER, LexicalIndex, Match
@@ -256,21 +257,10 @@ class EmbeddedEngine:
         return found, evidence
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        from sweeper.ranking import NO_PRIOR, rank
-
         [found], _ = self._found([query], settings.effective_depth)
-        rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
-        found = QueryCandidates(found.query_id, rows)
-        prior = settings.prior
-        factors = self.usefulness.factors(prior) if prior and self.usefulness else NO_PRIOR
-        ranked = rank(
-            found,
-            settings,
-            channels=self.channels,
-            query_class=query.query_class,
-            prior=factors,
+        return ranked_here(
+            found, query, settings, channels=self.channels, usefulness=self.usefulness
         )
-        return [row.item_id for row in ranked]
 
     def close(self) -> None:
         if not self._closed:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.corpus import STORES, Corpus, Entry, Store, age_of, may_see, tags_match
+from sweeper.engines.base import ranked_here
 from sweeper.errors import EngineError, InputError, Problem
 from sweeper.formats.trec import TrecRun, read_run
 from sweeper.formats.values import counted, listed
@@ -125,20 +126,10 @@ class RunsEngine:
         return [QueryCandidates(query.query_id, self._rows(query, depth)) for query in queries]
 
     def search(self, query: Query, settings: Settings) -> list[ItemId]:
-        from sweeper.ranking import NO_PRIOR, rank
-
         [found] = self.candidates([query], settings.effective_depth)
-        rows = {k: v for k, v in found.rows.items() if settings.stores in {"all", k[1]}}
-        found = QueryCandidates(found.query_id, rows)
-        prior = settings.prior
-        ranked = rank(
-            found,
-            settings,
-            channels=self.channels,
-            query_class=query.query_class,
-            prior=self.usefulness.factors(prior) if prior and self.usefulness else NO_PRIOR,
+        return ranked_here(
+            found, query, settings, channels=self.channels, usefulness=self.usefulness
         )
-        return [row.item_id for row in ranked]
 
     def close(self) -> None:
         if self._closed:
