@@ -77,8 +77,7 @@ def outlook(config: Config, *, root: str | Path = "results", fresh: bool = False
         owner = f"{config.name}/{folder.name}"
         missing: list[Capture] = []
         if not (done or opened.black_box):
-            asked = {item.origin.captured: item for item in settings}
-            captures = [opened.capture_of(item) for item in asked.values()]
+            captures = opened.captures_of(settings)
             missing = [c for c in captures if not opened.pool_path(c, owner=owner).exists()]
         requests = len(missing) * len(golden)
         if opened.black_box and not done:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -167,6 +167,11 @@ class OpenSweep:
         if name not in self._captures:
             self._captures[name] = self._opener(settings.capture)
         return self._captures[name]
+
+    def captures_of(self, settings: Iterable[Settings]) -> list[Capture]:
+        """Return the engines whose candidates some settings rank, each once."""
+        asked = {item.origin.captured: item for item in settings}
+        return [self.capture_of(item) for item in asked.values()]
 
     def pool_path(self, capture: Capture | None = None, *, owner: str = "") -> Path:
         """Return where candidates are kept.

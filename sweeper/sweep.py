@@ -35,7 +35,7 @@ from sweeper.sources import Source, open_source
 from sweeper.spaces import Trial
 from sweeper.store import ANSWERS, JOURNAL, Journal, Lock, clear_finished, write_manifest
 
-__all__ = ["Failure", "Summary", "folder_of", "planned", "run_sweep"]
+__all__ = ["Failure", "Summary", "address_of", "folder_of", "planned", "run_sweep"]
 
 _WARM_KEPT = 1000
 """Trials of an earlier sweep that a sampler begins with; the best by the objectives."""
@@ -359,6 +359,12 @@ def _sampler(config: Config, n_more: int = 0) -> Sampler:
     )
 
 
+def address_of(opened: OpenSweep) -> str:
+    """Return ``name/id`` of a sweep: of its latest repetition, if there are any."""
+    name = opened.inputs.config.name
+    return f"{name}/{folder_of(opened.root / name, opened.spec, fresh=False).name}"
+
+
 def folder_of(parent: Path, spec: Mapping[str, Any], *, fresh: bool) -> Path:
     """Return the folder of a spec: its latest repetition, or a new one.
 
@@ -418,8 +424,7 @@ def _mend_pools(results: Results, opened: OpenSweep, progress: Progress) -> int:
     if opened.black_box:
         return 0
     mended = 0
-    asked = {item.origin.captured: item for item in results.settings}
-    for capture in map(opened.capture_of, asked.values()):
+    for capture in opened.captures_of(results.settings):
         try:
             results.kept.read_pool(capture.name)
         except InputError:

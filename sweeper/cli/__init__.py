@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeper.cli import (
+    capture,
     check,
     compare,
     console,
@@ -42,6 +43,7 @@ __all__ = ["app", "main"]
 _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("init", init.init),
     ("check", check.check),
+    ("capture", capture.capture),
     ("run", run.run),
     ("show", show.show),
     ("plot", plot.plot),

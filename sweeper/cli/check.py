@@ -94,14 +94,14 @@ def _check_config(
     from sweeper.golden import GoldenSet
     from sweeper.opening import open_sweep
     from sweeper.replay import Replay
-    from sweeper.sweep import folder_of, planned
+    from sweeper.sweep import address_of, planned
 
     config = load_config(file, overrides)
     with reporting() as progress, open_sweep(config, root=root) as opened:
         trials = planned(config, opened.engine.channels).trials
         golden, entries = opened.inputs.golden, opened.inputs.corpus
         pool = None
-        owner = f"{config.name}/{folder_of(root / config.name, opened.spec, fresh=False).name}"
+        owner = address_of(opened)
         kept = opened.pool_path(owner=owner).exists()
         if not opened.black_box and (kept or capture or opened.today.shared):
             pool, _ = opened.pool(owner=owner, progress=progress)

@@ -77,12 +77,12 @@ def trec(
     --topics topics.tsv --out configs/corpora/robust
     """
     from sweeper.formats import read_corpus, write_golden
-    from sweeper.formats.qrels import read_qrels
+    from sweeper.formats.judgments import read_judgments
 
     path = out / "golden.jsonl"
     _refuse_existing([path], force=force)
     keys = None if corpus is None else read_corpus(corpus).keys
-    questions = read_qrels(qrels, topics=topics, corpus_keys=keys)
+    questions = read_judgments(qrels, topics=topics, corpus_keys=keys)
     write_golden(path, questions)
     unanswerable = sum(not query.answerable for query in questions.queries)
     if json:
