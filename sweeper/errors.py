@@ -7,6 +7,7 @@
     ├── GateError            3   a gate ran and failed
     ├── EngineError          4   the search engine did not answer as promised
     ├── StorageError         4   results could not be written (full disk, lost permission)
+    ├── ResourceError        4   the machine had no more memory or threads to give
     ├── IncompleteError      4   the sweep ended with trials missing
     ├── UndecidedError       5   the data cannot settle the question
     ├── InfeasibleError      6   no setting meets the constraints
@@ -36,6 +37,7 @@ __all__ = [
     "MismatchError",
     "Problem",
     "Problems",
+    "ResourceError",
     "StorageError",
     "SweeperError",
     "UndecidedError",
@@ -48,7 +50,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     1: "a bug in sweep; the traceback says where",
     2: "wrong usage or input",
     3: "the gate failed",
-    4: "the engine failed, the disk is full, or the sweep is incomplete",
+    4: "the engine failed, disk or memory is full, or the sweep is incomplete",
     5: "undecided: the data cannot settle the question",
     6: "no setting meets the constraints",
     7: "the engine's own answers differ from the replay",
@@ -122,6 +124,12 @@ class EngineError(SweeperError):
 
 class StorageError(SweeperError):
     """Results could not be written. What was already stored stays as it was."""
+
+    exit_code = 4
+
+
+class ResourceError(SweeperError):
+    """The machine had no more memory or threads to give. What was already stored stays."""
 
     exit_code = 4
 

@@ -36,6 +36,8 @@ _REMEDIES = {
     "or accept the change with `sweep gate --update-baseline` and commit the file.",
     "EngineError": "Mend the engine or its address; the message names the question and what came "
     "back. Then run the same command again: what was answered is kept.",
+    "ResourceError": "Give the process more memory (`ulimit -v`, a container's limit), take fewer "
+    "processes (`--jobs`) or fewer settings. Then run the same command again.",
     "StorageError": "Free the disk, or choose another folder with `--results`. Then run the same "
     "command again.",
     "IncompleteError": "Run the same command again: it tries the settings that failed, and those "

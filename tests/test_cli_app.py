@@ -64,6 +64,7 @@ def do(body: Callable[[], None], *options: str) -> tuple[int, str, str]:
         (errors.InputError, 2),
         (errors.GateError, 3),
         (errors.EngineError, 4),
+        (errors.ResourceError, 4),
         (errors.StorageError, 4),
         (errors.IncompleteError, 4),
         (errors.UndecidedError, 5),
@@ -78,6 +79,29 @@ def test_an_error_is_text_on_stderr_and_its_exit_code(
         raise kind("It went wrong. Mend it so.")
 
     assert do(fail) == (code, "", "It went wrong. Mend it so.\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "lacking"),
+    [(MemoryError(), "memory"), (RuntimeError("can't start new thread"), "threads")],
+)
+def test_a_machine_with_no_more_to_give_is_one_line_and_exit_4(
+    error: Exception, lacking: str
+) -> None:
+    def exhausted() -> None:
+        raise error
+
+    code, out, said = do(exhausted)
+    assert (code, out) == (4, "")
+    assert said.startswith(f"this process can get no more {lacking}. Give it more")
+    assert said.count("\n") == 1
+
+
+def test_another_runtime_error_is_a_bug() -> None:
+    def crash() -> None:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    assert do(crash)[0] == 1
 
 
 def test_an_unforeseen_exception_stays_a_traceback_with_exit_code_1() -> None:

@@ -35,7 +35,7 @@ from sweeper.cli import (
     verify,
 )
 from sweeper.cli.list import list_sweeps
-from sweeper.errors import EXIT_CODES, SweeperError
+from sweeper.errors import EXIT_CODES, ResourceError, SweeperError
 from sweeper.files import refused_path
 
 __all__ = ["app", "main"]
@@ -92,6 +92,8 @@ class SweepGroup(TyperGroup):
             raise _end_of(error) from error
         except OSError as error:
             raise _refused(error) from error
+        except (MemoryError, RuntimeError) as error:
+            raise _exhausted(error) from error
         return result
 
 
@@ -109,6 +111,20 @@ def _refused(error: OSError) -> Exception:
         return _end(failure)
     refused = refused_path(error)
     return error if refused is None else _end(refused)
+
+
+def _exhausted(error: MemoryError | RuntimeError) -> Exception:
+    """Return what to raise: one line if the machine has no more to give; any other is a bug."""
+    if isinstance(error, RuntimeError) and str(error) != "can't start new thread":
+        return error
+    lacking = "threads" if isinstance(error, RuntimeError) else "memory"
+    return _end(
+        ResourceError(
+            f"this process can get no more {lacking}. Give it more (ulimit, the limit "
+            "of a container), or take fewer processes (--jobs) or settings. What was finished is "
+            "kept; the same command goes on from there."
+        )
+    )
 
 
 def _end_of(error: BrokenPipeError) -> Exception:
