@@ -343,3 +343,49 @@ def test_a_file_on_disk_is_read(tmp_path: Path) -> None:
     path = tmp_path / "Rows.JSONL"
     path.write_bytes(b'\xef\xbb\xbf{"id": 1}\r\n')
     assert read_source(path) == Source(str(path), "jsonl", [Record(1, [("id", "1")])])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,query\n1,a\n2,b\n",
+        ",id,query\n0,1,a\n1,2,b\n",
+        "id,query,,\n1,a,,\n2,b,,\n,,,\n",
+        "id, query\n1, a\n2, b\n",
+        'id, query\n1, "a"\n2, b\n',
+        "id|query\n1|a\n2|b\n",
+    ],
+    ids=["plain", "index of a data frame", "empty columns", "blanks", "blanks, quotes", "bars"],
+)
+def test_tables_of_spreadsheets_and_data_frames_are_the_same_rows(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    assert read_source(path).data == [{"id": "1", "query": "a"}, {"id": "2", "query": "b"}]
+
+
+def test_a_blank_in_a_cell_stays_where_the_header_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,query\n1, a\n")
+    assert read_source(path).data == [{"id": "1", "query": " a"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", ",id\n5,1\n9,2\n", "Of a data frame it is the index"),
+        ("a.csv", "# mine\nid,query\n1,a\n", "remove what stands above the header"),
+        ("a.csv", "Mine,,\nid,query,expected\n1,a,b\n", "remove what stands above the header"),
+        ("a.jsonl", '{\n  "id": 1,\n  "query": "a"\n}\n{\n  "id": 2\n}\n', "over several lines"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_once(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_source(path)
+    assert message in str(caught.value)
+    assert len(caught.value.problems) == 1

@@ -217,8 +217,8 @@ def test_judgments_that_conflict_are_an_error_with_both_lines() -> None:
 
 def test_documents_in_the_second_column_are_told() -> None:
     assert qrels_refusal("01 1410 0 0\n01 1572 0 0\n") == (
-        "qrels.txt: no grade is above 0, so nothing is relevant. The documents seem to stand in "
-        "the second column. Reorder the columns: query iteration document grade."
+        "qrels.txt:1: the documents seem to stand in the second column. "
+        "Reorder the columns: query iteration document grade."
     )
 
 

@@ -32,11 +32,11 @@ from sweeper.formats.golden_rows import (
     golden_from_rows,
     golden_to_rows,
 )
+from sweeper.formats.judgments import are_qrels, named_judgments, read_judgments
 from sweeper.formats.llama_index import dataset_entries, dataset_questions
-from sweeper.formats.qrels import looks_like_qrels, read_qrels
+from sweeper.formats.qrels import golden_of
 from sweeper.formats.records import FORMATS, Format, parse_source, read_source
 from sweeper.formats.spellings import Field, canonical, field_names, find_rows
-from sweeper.formats.trec import looks_like_run
 from sweeper.formats.values import Record, Value, quoted
 from sweeper.golden import GoldenSet, Key
 
@@ -61,7 +61,7 @@ def read_golden(
     corpus_keys: Collection[Key] | None = None,
     restricted: Mapping[Key, Entry] | None = None,
 ) -> GoldenSet:
-    """Read a golden set, or TREC qrels as one (``qrels``).
+    """Read a golden set, or judgments as one (``qrels``, ``judgments``).
 
     The usual spellings of a row are understood (the table in ``golden_rows``), bare or wrapped
     (``{"queries": [...]}``). A file without any slice is one slice, ``all``. A file without any
@@ -74,9 +74,10 @@ def read_golden(
     path
         JSON, JSONL, CSV, TSV or YAML, or qrels.
     fields
-        Noun (``query``, ``expected``, ...) to the name of the field that holds it.
+        Noun (``query``, ``expected``, ...) to the name of the field that holds it. With
+        ``document`` or ``grade`` among them, each row is a judgment.
     topics
-        The texts of the questions, for qrels alone.
+        The texts of the questions, for judgments alone.
     corpus_keys
         Ids of the corpus, if it is known. An expected key that it lacks is an error.
     restricted
@@ -89,11 +90,18 @@ def read_golden(
         With every problem of the file, each with its line and remedy.
     """
     text = read_text(path)
-    if topics is not None or _is_qrels(text, path):
+    if topics is not None and not fields:
+        return read_judgments(path, topics=topics, corpus_keys=corpus_keys, restricted=restricted)
+    if are_qrels(text, path):
         if fields:
             raise InputError(Problem("qrels have no named fields. Leave fields out.", str(path)))
-        return read_qrels(path, topics=topics, corpus_keys=corpus_keys, restricted=restricted)
+        return read_judgments(path, corpus_keys=corpus_keys, restricted=restricted)
     source = parse_source(text, path)
+    judgments = named_judgments(source, fields)
+    if judgments is not None:
+        return golden_of(judgments, topics=topics, corpus_keys=corpus_keys, restricted=restricted)
+    if topics is not None:
+        raise InputError(Problem("topics go with judgments. Leave topics out.", str(path)))
     rows = dataset_questions(source.data, source.path) or find_rows(
         source.data,
         GOLDEN_WRAPPERS,
@@ -167,11 +175,11 @@ def kind_of_file(path: str | Path) -> FileKind:
     if Path(path).is_dir():
         return "corpus"
     text = read_text(path)
-    if _is_qrels(text, path):
+    if are_qrels(text, path):
         return "golden"
     source = parse_source(text, path)
     data = source.data
-    if dataset_questions(data, source.path) is not None:
+    if dataset_questions(data, source.path) is not None or named_judgments(source) is not None:
         return "golden"
     if isinstance(data, Record) and (
         "engine" in data or ("golden" in data and not _is_rows(data["golden"]))
@@ -193,27 +201,6 @@ def kind_of_file(path: str | Path) -> FileKind:
             source.path,
         )
     )
-
-
-def _is_qrels(text: str, path: str | Path) -> bool:
-    """Tell qrels from the files that have rows.
-
-    Raises
-    ------
-    InputError
-        If the file is a run.
-    """
-    if FORMATS.get(Path(path).suffix.lower(), "tsv") != "tsv":
-        return False
-    if looks_like_run(text):
-        raise InputError(
-            Problem(
-                "is a TREC run, which holds results and no judgments. Give it to the engine: "
-                f"engine: {{kind: runs, channels: {{vector: {Path(path).name}}}}}.",
-                str(path),
-            )
-        )
-    return Path(path).suffix.lower() in (".qrels", ".qrel") or looks_like_qrels(text)
 
 
 def _spellings(table: Iterable[Field], *nouns: str) -> set[str]:

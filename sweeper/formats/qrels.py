@@ -30,6 +30,7 @@ from sweeper.golden import GoldenSet, Key, Query, QueryId
 __all__ = [
     "Qrels",
     "golden_from_qrels",
+    "golden_of",
     "looks_like_qrels",
     "parse_qrels",
     "qrels_text",
@@ -55,12 +56,22 @@ class Qrels:
         The line of each judgment.
     n_repeated
         Lines that say again what an earlier one says.
+    n_unjudged
+        Rows with an empty grade.
+    unjudged
+        Queries that have no other rows.
+    texts, slices
+        By query, of a file that has them.
     """
 
     path: str
     grades: Mapping[QueryId, Mapping[Key, float]]
     lines: Mapping[tuple[QueryId, Key], int]
     n_repeated: int
+    n_unjudged: int = 0
+    unjudged: Sequence[QueryId] = ()
+    texts: Mapping[QueryId, str] | None = None
+    slices: Mapping[QueryId, str] | None = None
 
 
 def read_qrels(
@@ -90,11 +101,32 @@ def read_qrels(
         With every problem of the file: judgments that conflict, a query without a topic, an
         expected document that the corpus lacks, or that is not public.
     """
-    qrels = parse_qrels(read_text(path), path)
+    return golden_of(
+        parse_qrels(read_text(path), path),
+        topics=topics,
+        corpus_keys=corpus_keys,
+        restricted=restricted,
+    )
+
+
+def golden_of(
+    qrels: Qrels,
+    *,
+    topics: str | Path | None = None,
+    corpus_keys: Collection[Key] | None = None,
+    restricted: Collection[Key] | None = None,
+) -> GoldenSet:
+    """Make a golden set of judgments as ``read_qrels`` does, and log what it notes.
+
+    Raises
+    ------
+    InputError
+        As ``read_qrels`` does.
+    """
     texts = None if topics is None else read_topics(topics)
     golden, notes = golden_from_qrels(qrels, texts, corpus_keys=corpus_keys, restricted=restricted)
     for note in notes:
-        _LOG.warning("%s: %s", path, note)
+        _LOG.warning("%s: %s", qrels.path, note)
     return golden
 
 
@@ -108,13 +140,16 @@ def parse_qrels(text: str, path: str | Path) -> Qrels:
     """
     problems = Problems(path)
     rows = list(columns_of(text))
-    if rows and _is_header(rows[0][1]):
+    has_header = bool(rows) and _is_header(rows[0][1])
+    if has_header:
         del rows[0]
     if not rows:
         raise InputError(Problem("has no judgments. Give at least one.", str(path)))
     width = len(rows[0][1])
     if width not in (3, 4):
         refuse_as("qrels", _SHAPE, text, path)
+    if _documents_stand_second(rows):
+        raise InputError(Problem(_REORDER, str(path), rows[0][0]))
     grades: dict[QueryId, dict[Key, float]] = {}
     lines: dict[tuple[QueryId, Key], int] = {}
     n_repeated = 0
@@ -144,7 +179,23 @@ def parse_qrels(text: str, path: str | Path) -> Qrels:
         lines.setdefault((query_id, key), line)
     problems.raise_if_any()
     if not any(grade > 0 for known in grades.values() for grade in known.values()):
-        raise InputError(Problem(_nothing_relevant(rows), str(path)))
+        raise InputError(
+            Problem(
+                "no grade is above 0, so nothing is relevant. The last column is the grade: "
+                f"{_SHAPE}.",
+                str(path),
+            )
+        )
+    if width == 3 and not has_header and _are_ranks(grades):
+        raise InputError(
+            Problem(
+                "looks like a ranking without scores, not like judgments: the last column counts "
+                "1, 2, 3 in every query. If it holds grades, put a header above: "
+                "query-id corpus-id score.",
+                str(path),
+                rows[0][0],
+            )
+        )
     return Qrels(str(path), grades, lines, n_repeated)
 
 
@@ -191,11 +242,12 @@ def golden_from_qrels(
                 line=line,
             )
     problems.raise_if_any()
+    texts = qrels.texts if topics is None else topics
     queries = tuple(
         Query(
             query_id,
-            WHOLE_FILE_SLICE,
-            query_id if topics is None else topics[query_id],
+            WHOLE_FILE_SLICE if qrels.slices is None else qrels.slices[query_id],
+            query_id if texts is None else texts[query_id],
             expected=tuple(key for key, grade in known.items() if grade > 0),
             grades={key: grade for key, grade in known.items() if grade > 0},
             judged=tuple(key for key, grade in known.items() if grade <= 0),
@@ -246,15 +298,28 @@ def _is_header(columns: Sequence[str]) -> bool:
     )
 
 
-def _nothing_relevant(rows: Sequence[tuple[int, Sequence[str]]]) -> str:
-    message = "no grade is above 0, so nothing is relevant."
-    seconds = {columns[1] for _, columns in rows}
-    if len(rows[0][1]) == 4 and len(seconds) > 1 and len({columns[2] for _, columns in rows}) == 1:
-        return (
-            f"{message} The documents seem to stand in the second column. "
-            f"Reorder the columns: {_SHAPE}."
-        )
-    return f"{message} The last column is the grade: {_SHAPE}."
+_REORDER = f"the documents seem to stand in the second column. Reorder the columns: {_SHAPE}."
+
+
+def _documents_stand_second(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Tell ``query document 0 grade`` and ``query document grade 0``.
+
+    There the second column has more values than the third, which has the iteration or the grades.
+    """
+    if any(len(columns) != 4 for _, columns in rows):
+        return False
+    seconds, thirds, fourths = ({columns[n] for _, columns in rows} for n in (1, 2, 3))
+    iterations = thirds <= {"0", "Q0"} and "0" not in seconds
+    grades = fourths == {"0"} and all(map(TREC_NUMBER.fullmatch, thirds))
+    return len(seconds) > len(thirds) and (iterations or grades)
+
+
+def _are_ranks(grades: Mapping[QueryId, Mapping[Key, float]]) -> bool:
+    """Tell MS MARCO's runs, ``query document rank``: few scales of grades count to 3 in order."""
+    lists = [list(known.values()) for known in grades.values()]
+    return max(map(len, lists)) >= 3 and all(
+        found == list(range(1, len(found) + 1)) for found in lists
+    )
 
 
 def _check_topics(qrels: Qrels, topics: Mapping[QueryId, str], problems: Problems) -> None:
@@ -277,6 +342,13 @@ def _notes(
     notes = []
     if qrels.n_repeated:
         notes.append(f"{counted(qrels.n_repeated, 'judgment')} stated again; counted once.")
+    if qrels.n_unjudged:
+        notes.append(f"{counted(qrels.n_unjudged, 'row')} without a grade: not judged, left out.")
+    if qrels.unjudged:
+        notes.append(
+            f"{counted(len(qrels.unjudged), 'query', 'queries')} without any grade: "
+            f"{listed(qrels.unjudged)}. Nothing can be said of them; they are left out."
+        )
     empty = [query.query_id for query in queries if not query.answerable]
     if empty:
         notes.append(

@@ -4,10 +4,12 @@
 | --- | --- | --- |
 | JSON | ``.json`` | one document; numbers keep the text that was typed |
 | JSONL | ``.jsonl .ndjson .jl`` | an object a line; blank, ``#`` and ``//`` lines skipped |
-| CSV, TSV | ``.csv .tsv .tab`` | a header, then rows as written; empty rows, ``sep=;`` skipped |
+| CSV, TSV | ``.csv .tsv .tab`` | a header, then rows as written; see below for what is skipped |
 | YAML | ``.yaml .yml`` | one document; scalars keep the text that was typed |
 
-Any other extension: the content decides.
+Any other extension: the content decides. Of a table are skipped: empty rows, ``sep=;``, columns
+without a name that are empty (Excel) or number the rows from 0 (the index of a data frame), and
+the blank after each delimiter where the header has one too.
 """
 
 from __future__ import annotations
@@ -142,6 +144,8 @@ def _parse_jsonl(text: str, path: str | Path) -> list[Value]:
                 raise InputError(
                     Problem("is one JSON document, not rows. Call it .json.", str(path), line)
                 ) from error
+            if not rows and not problems and _is_spread(text):
+                raise InputError(Problem(_SPREAD, str(path), line)) from error
             problems.add(_without_commas(error.message, content), line=line)
             continue
         if isinstance(row, Record):
@@ -152,6 +156,18 @@ def _parse_jsonl(text: str, path: str | Path) -> list[Value]:
             )
     problems.raise_if_any()
     return rows
+
+
+_SPREAD = (
+    "this object is spread over several lines, and JSONL has one on each. Write each on a line of "
+    "its own (jq -c . does)."
+)
+
+
+def _is_spread(text: str) -> bool:
+    """Whether a JSONL file holds objects that were printed with indentation."""
+    _, brace, rest = text.partition("{")
+    return bool(brace) and bool(re.match(r"[ \t\r]*\n\s*\"", rest))
 
 
 def _is_one_document(text: str) -> bool:
@@ -180,7 +196,7 @@ def _delimiter(text: str, kind: Format) -> str:
         return stated[1]
     header = re.sub(r'"[^"]*"', "", text.split("\n", 1)[0])
     # The first of equals wins, so a header of one column is comma-separated.
-    return max(",;\t", key=header.count)
+    return max(",;\t|", key=header.count)
 
 
 def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
@@ -188,37 +204,84 @@ def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
     # global to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     problems = Problems(path)
-    rows: list[Value] = []
     header: list[str] = []
     # newline="": line ends inside quotes stay as they are.
     content = io.StringIO(text, newline="")
-    line = first_line = 1
+    line = first_line = header_line = 1
     if _SEPARATOR_LINE.match(text):
         content.readline()
         line = first_line = 2
-    reader = csv.reader(content, delimiter=delimiter, strict=True)
+    spaced = _is_spaced(text, delimiter)
+    reader = csv.reader(content, delimiter=delimiter, strict=True, skipinitialspace=spaced)
+    table: list[tuple[int, list[str]]] = []
+    uneven = 0
     try:
         for cells in reader:
             if not any(cells):
                 pass  # a blank line, or the empty rows that spreadsheets append
             elif not header:
                 header = cells
-                _check_header(header, line, problems)
+                header_line = line
             elif len(cells) != len(header):
                 problems.add(_wrong_length(len(cells), len(header)), line=line)
+                uneven += 1
             else:
-                rows.append(Record(line, zip(header, map(Bare, cells), strict=True)))
+                table.append((line, cells))
             line = reader.line_num + first_line
     except csv.Error as error:
         problems.add(_csv_message(error), line=line)
+    n_names = sum(bool(name.strip()) for name in header)
+    if n_names == 1 and (
+        uneven
+        if len(header) == 1 and not table
+        else table and header[0].strip() and len(header) > 1
+    ):
+        raise InputError(Problem(_NO_HEADER, str(path), header_line))
+    header = _without_nameless(header, table)
+    if header:
+        _check_header(header, header_line, problems)
     problems.raise_if_any()
-    return rows
+    return [Record(line, zip(header, map(Bare, cells), strict=True)) for line, cells in table]
+
+
+_NO_HEADER = (
+    "the first line holds one cell and the rows hold more. It is taken for the header, which names "
+    "the columns: remove what stands above the header."
+)
+
+
+def _is_spaced(text: str, delimiter: str) -> bool:
+    """Whether a blank follows every delimiter of the header: ``id, query, expected``."""
+    header = next((line for line in text.split("\n", 10) if delimiter in line), "")
+    cells = header.split(delimiter)[1:]
+    return delimiter in ",;|" and all(cell.startswith(" ") for cell in cells)
+
+
+def _without_nameless(header: list[str], table: list[tuple[int, list[str]]]) -> list[str]:
+    """Drop the columns without a name that hold nothing, or the index of a data frame."""
+    gone = [
+        at
+        for at, name in enumerate(header)
+        if not name.strip()
+        and table
+        and (
+            not any(cells[at].strip() for _, cells in table)
+            or (at == 0 and [cells[0] for _, cells in table] == list(map(str, range(len(table)))))
+        )
+    ]
+    for at in reversed(gone):
+        for _, cells in table:
+            del cells[at]
+    return [name for at, name in enumerate(header) if at not in gone]
 
 
 def _check_header(header: list[str], line: int, problems: Problems) -> None:
     for number, name in enumerate(header, start=1):
         if not name.strip():
-            problems.add(f"column {number} has no name. Name it, or remove it.", line=line)
+            remedy = "Name it, or remove it."
+            if number == 1:
+                remedy += " Of a data frame it is the index: write it with index=False."
+            problems.add(f"column {number} has no name. {remedy}", line=line)
     for name in dict.fromkeys(name for name in header if name and header.count(name) > 1):
         problems.add(f"two columns are called {quoted(name)}. Rename one.", line=line)
 
