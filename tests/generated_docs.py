@@ -34,6 +34,7 @@ from sweeper.evaluate import Figures
 from sweeper.formats import import_soat, write_corpus, write_golden
 from sweeper.formats.corpus_rows import CORPUS_FIELDS
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
+from sweeper.formats.judgments import JUDGMENT_FIELDS
 from sweeper.knobs import KNOBS, Knob, knob
 from sweeper.metrics import METRICS
 from sweeper.settings import Settings
@@ -228,16 +229,26 @@ A golden row is one question.
 {golden}
 `expected` is one id, a list of ids, a list of objects (`{{key, grade}}`), or a mapping of id to
 grade; `[]` marks a question without an answer. In a CSV cell `|` separates ids, or `;` where there
-is no `|`. An id names a document (whichever chunk is found) or a memory. A file without slices is
-one slice, `all`. `filter` is a mapping of tag to value, plus `path` (a prefix) and `store`.
+is no `|`, or a line break; a list as JSON or Python prints it is one, too. An id names a document
+(whichever chunk is found) or a memory. A file without slices is one slice, `all`. `filter` is a
+mapping of tag to value, plus `path` (a prefix) and `store`.
+
+Rows of one question with an expected id each are put together, and counted in a warning: rows of
+the same id and text, or without ids, of the same text, slice, user and filter.
 
 `class` is the class that a question belongs to; figures are per `slice`, so figures per class need
 slices too. `routed_as` and `rule` are not for you to write: a sweep keeps there, in its own copy of
 the golden set, the class by which it routed the question, and what decided it.
 
-TREC and BEIR qrels are golden sets too, with `topics` beside them ([trec.md](trec.md)), and so is
-LlamaIndex's `EmbeddingQAFinetuneDataset` (a JSON with `queries` and `relevant_docs`), whose
-`corpus` is one as well.
+A file may also have a row for each judgment: a document of one question, and its grade. These names
+say so, or `document` and `grade` among your `fields`:
+
+{judgments}
+A grade is a number, or yes and no (`true`, `false`). A row without one was not judged. `topics` may
+stand beside them, as beside TREC's and BEIR's qrels and JSON by query and document
+(`{{"q1": {{"d1": 2}}}}`), which are golden sets too ([trec.md](trec.md#qrels-as-a-golden-set)). So
+is LlamaIndex's `EmbeddingQAFinetuneDataset` (a JSON with `queries` and `relevant_docs`), whose
+`corpus` is one as well. For other tools see [trec.md](trec.md#files-of-other-tools).
 
 A corpus row is one document or one memory.
 
@@ -297,6 +308,7 @@ def config_page() -> str:
     parts.append(
         _CONFIG_FORMATS.format(
             golden=spellings(GOLDEN_FIELDS),
+            judgments=spellings(JUDGMENT_FIELDS),
             corpus=spellings(CORPUS_FIELDS),
         )
     )

@@ -77,6 +77,7 @@ LAYERS: tuple[str, ...] = (
     "formats.records",
     "formats.spellings",
     "formats.cells",
+    "formats.repeats",
     "formats.golden_rows",
     "formats.corpus_rows",
     "formats.corpus_folder",

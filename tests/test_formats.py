@@ -253,7 +253,8 @@ def test_fields_can_be_named() -> None:
 def test_an_unknown_shape_shows_the_fields_and_the_option() -> None:
     assert golden_refusal('\n{"prompt": "x", "target": "y"}') == (
         'golden.jsonl:2: no field is known as "query" and "expected". '
-        "Fields found: prompt, target. Name yours, for example: "
+        "Fields found: prompt, target. What is expected are ids of documents, not texts. "
+        "Name yours, for example: "
         "golden: {path: golden.jsonl, fields: {query: prompt, expected: target}}."
     )
 
@@ -391,10 +392,142 @@ def test_a_header_alone_holds_no_questions() -> None:
     assert "holds no questions" in golden_refusal("id,query,expected\n", "golden.csv")
 
 
-def test_a_python_list_in_a_cell_is_explained() -> None:
-    found = golden_refusal("query,expected\na,\"['x', 'y']\"\n", "golden.csv")
-    assert 'golden.csv:2: "expected" starts like JSON, but' in found
-    assert 'Write ["a", "b"]' in found
+@pytest.mark.parametrize(
+    ("cell", "keys"),
+    [
+        ("['x', 'y']", ("x", "y")),
+        ("['x, z', \"it's\"]", ("x, z", "it's")),
+        ("['007',]", ("007",)),
+        ("[['x'], ['y']]", ("x", "y")),
+        ("x\ny\n", ("x", "y")),
+    ],
+)
+def test_a_cell_may_hold_what_python_and_spreadsheets_make_of_a_list(
+    cell: str, keys: tuple[str, ...]
+) -> None:
+    text = 'query,expected\na,"{}"\n'.format(cell.replace('"', '""'))
+    assert only(text, "golden.csv").expected == keys
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("['x' 'y']", "starts like JSON, but"),  # NumPy's, which Python would read as 'xy'
+        ("['x', None]", "starts like JSON, but"),
+        ("{'x', 'y'}", "starts like JSON, but"),
+        ("('x', 'y')", "is a Python tuple as it prints"),
+        ("[['x', 'y']]", "holds a list within the list"),
+        ("#N/A", "holds #N/A, the error of a spreadsheet"),
+    ],
+)
+def test_what_is_no_list_in_a_cell_is_explained(cell: str, message: str) -> None:
+    found = golden_refusal(f'query,expected\na,"{cell}"\n', "golden.csv")
+    assert 'golden.csv:2: "expected"' in found
+    assert message in found
+
+
+def test_a_decimal_comma_is_told() -> None:
+    found = golden_refusal("query;expected;grade\na;x;1,5\n", "golden.csv")
+    assert "Write 1.5, with a point." in found
+
+
+@pytest.mark.parametrize("name", ["grade", "relevance", "rating", "score", "gain"])
+@pytest.mark.parametrize("key", ["key", "docid", "corpus-id", "passage_id", "chunk_id"])
+def test_the_grade_of_an_expected_object_is_kept_whatever_it_is_called(key: str, name: str) -> None:
+    objects = f'{{"{key}": "a", "{name}": 2}}, {{"{key}": "b", "{name}": 0}}'
+    assert only(f'{{"query": "x", "expected": [{objects}]}}') == Query(
+        "q001", "all", "x", ("a",), {"a": 2.0}, ("b",)
+    )
+
+
+@pytest.mark.parametrize("head", ["id,query,expected", "query,expected"])
+def test_rows_of_one_question_are_put_together_and_counted(
+    head: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = ("q001,", "q002,") if head.startswith("id") else ("", "")
+    text = f"{head}\n{ids[0]}x?,a\n{ids[1]}y?,c\n{ids[0]}x?,b\n{ids[0]}x?,a\n"
+    assert golden(text, "golden.csv").queries == (
+        Query("q001", "all", "x?", ("a", "b")),
+        Query("q002", "all", "y?", ("c",)),
+    )
+    assert "2 rows with a question of a row above" in caplog.text
+
+
+def test_a_question_asked_again_with_the_same_keys_counts_again() -> None:
+    found = golden("query,expected\nx?,a|b\nx?,b|a\nx?,c\n".replace("x?,c", "y?,c"), "g.csv")
+    assert [query.text for query in found.queries] == ["x?", "x?", "y?"]
+
+
+def test_the_same_text_in_another_slice_or_by_another_user_is_another_question() -> None:
+    text = "query,slice,user,expected\nx?,s,ada,a\nx?,t,ada,b\nx?,s,ben,c\n"
+    assert len(golden(text, "golden.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("1,other?,b,", 'the id "1" is taken by line 2'),
+        ("1,x?,[],", "expects nothing in one row and something in another"),
+        ("1,x?,a,1", 'grades "a" otherwise in a row above'),
+    ],
+)
+def test_rows_of_one_question_that_contradict_each_other_are_an_error(
+    second: str, message: str
+) -> None:
+    found = golden_refusal(f"id,query,expected,grade\n1,x?,a,2\n{second}\n", "golden.csv")
+    assert message in found
+    assert "golden.csv:3" in found
+
+
+def test_one_question_may_not_change_its_slice() -> None:
+    found = golden_refusal("id,query,slice,expected\n1,x?,s,a\n1,x?,t,b\n", "golden.csv")
+    assert "has another slice, user, filter or class in a row above" in found
+
+
+@pytest.mark.parametrize(
+    ("expected", "doubt"),
+    [
+        ("a ", "begin or end with a blank, 1 of 1"),
+        ("\u200ba", "begin or end with a blank"),
+        ("1.23E+12", "a spreadsheet has rounded"),
+        ("The fee is 20 euros.", "look like texts"),
+        ("7.0", "a data frame has made fractions"),
+        ("'a'", "stand in single quotes"),
+        ('"a,b"', "look like lists"),
+    ],
+)
+def test_keys_that_may_be_none_are_doubted_where_no_corpus_knows(
+    expected: str, doubt: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = f"query,expected\nx?,{expected}\n"
+    read = golden(text, "golden.csv")
+    assert doubt in caplog.text
+    caplog.clear()
+    golden(text, "golden.csv", corpus_keys=read.queries[0].expected)
+    assert caplog.text == ""
+
+
+def test_answers_are_doubted_where_no_corpus_knows(caplog: pytest.LogCaptureFixture) -> None:
+    golden('{"question": "x?", "answers": ["Ada"]}\n')
+    assert '"answers" are taken for the ids of documents' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("expected", "hint"),
+    [
+        ("a,b", "It looks like 2 of them: in a cell, | stands between two keys."),
+        ("Gro\u0308\u00dfe", "in the form of its accents alone"),
+        ("a\u00a0", "in blanks"),
+    ],
+)
+def test_a_key_that_only_seems_to_differ_is_told(expected: str, hint: str) -> None:
+    text = f'query,expected\nx?,"{expected}"\n'
+    assert hint in golden_refusal(text, "golden.csv", corpus_keys=["a", "b", "Gr\u00f6\u00dfe"])
+
+
+def test_a_table_without_a_header_is_told() -> None:
+    found = golden_refusal("1048585\twhat is paula deen's brother\n2\tandrogen\n", "queries.tsv")
+    assert "If these are a row, put a line above it that names the columns." in found
 
 
 def test_a_separator_with_nothing_beside_it_is_an_error() -> None:

@@ -103,6 +103,17 @@ def test_a_score_that_is_no_finite_number_is_an_error_with_its_line(score: str) 
     assert message.startswith(f'v.run:2: the score "{score}" is no finite number. ')
 
 
+def test_a_run_may_be_json_by_query_and_document() -> None:
+    lines = "q1 Q0 a 2 0.5 t\nq1 Q0 007 1 1e1 t\nq2 Q0 a 1 -1 t\n"
+    by_document = '{"q1": {"a": 0.5, "007": 1e1},\n "q2": {"a": -1}, "q3": {}}'
+    assert run(by_document).rows == run(lines).rows
+
+
+def test_json_that_is_no_run_is_located() -> None:
+    assert run_refusal('{"q1": {"a": 1},\n "q2": {"a": NaN}}').startswith("v.run:2: NaN is no JSON")
+    assert "is no finite number" in run_refusal('{"q1": {"a": 1e999}}')
+
+
 def test_every_broken_line_is_reported_at_once() -> None:
     message = run_refusal("q1 Q0 a 1 2\nq1 Q0 b c 2 1 t\nq1 Q0 d 3 x t\n")
     assert message.splitlines() == [
@@ -119,8 +130,9 @@ def test_every_broken_line_is_reported_at_once() -> None:
     ("text", "kind"),
     [
         ("q1 0 a 1\nq1 0 b 0\n", "qrels (query iteration document grade)"),
-        ('{"query": "x"}\n', "JSON"),
-        ("[1, 2]\n", "JSON"),
+        ('{"query": "x"}\n', "JSON (understood is {query: {document: score}})"),
+        ('{"q1": {"a": "b c"}}\n', "JSON (understood is {query: {document: score}})"),
+        ("[1, 2]\n", "JSON (understood is {query: {document: score}})"),
         ("query,document,score\nq1,a,2\n", "CSV"),
         ("<top>\n<num> 1\n", "TREC topics, or another markup"),
         ("query-id\tcorpus-id\tscore\n", "BEIR's qrels, with a header"),

@@ -1,8 +1,9 @@
 """A list, a mapping or tags in one CSV cell or one text, both ways.
 
-The rule: a cell that starts with ``[`` or ``{`` is JSON. Otherwise ``|`` separates ids; where there
-is none, ``;`` does. Nothing else separates: an id may hold spaces and commas. An id that holds a
-separator, or starts with a bracket, is written as JSON: ``["a;b"]``.
+The rule: a cell that starts with ``[`` or ``{`` is JSON, or a list of texts as Python prints it
+(``['a', 'b']``, what pandas writes). Otherwise ``|`` separates ids; where there is none, ``;``
+does; where there is neither, a line break. Nothing else separates: an id may hold spaces and
+commas. An id that holds a separator, or starts with a bracket, is written as JSON: ``["a;b"]``.
 """
 
 from __future__ import annotations
@@ -48,17 +49,41 @@ def split_cell(cell: Value) -> Value:
         try:
             return parse_json(cell)
         except Malformed as error:
+            printed = _parse_python_list(cell)
+            if printed is not None:
+                return printed
             raise WrongValue(
                 f'starts like JSON, but {error.message} Write ["a", "b"]; '
                 f"an id that starts with a bracket is {json.dumps([cell[:20]])}."
             ) from error
-    separator = next((mark for mark in "|;" if mark in cell), None)
+    if cell.startswith("(") and _PYTHON_LIST.fullmatch(f"[{cell[1:-1]}]") and cell.endswith(")"):
+        raise WrongValue(f'is a Python tuple as it prints. Write ["a", "b"], got {quoted(cell)}.')
+    separator = next((mark for mark in "|;\n" if mark in cell), None)
     if separator is None:
         return cell
-    parts: list[Value] = [Bare(part.strip()) for part in cell.split(separator)]
+    texts = [part.strip() for part in cell.split(separator)]
+    if separator == "\n":
+        texts = [text for text in texts if text]
+    parts: list[Value] = [Bare(text) for text in texts]
     if "" in parts:
         raise WrongValue(f"has nothing on one side of {quoted(separator)}. Remove it.")
     return parts
+
+
+# Texts alone, with commas between: NumPy prints none, and Python would join such texts to one.
+_PYTHON_TEXT = r"""(?:'(?:[^'\\]|\\['"\\])*'|"(?:[^"\\]|\\['"\\])*")"""
+_PYTHON_LIST = re.compile(rf"\[\s*{_PYTHON_TEXT}(?:\s*,\s*{_PYTHON_TEXT})*\s*,?\s*\]")
+
+
+def _parse_python_list(cell: str) -> list[Value] | None:
+    """Return the texts of a list as Python prints it; ``None`` for anything else."""
+    nested = re.fullmatch(r"\[(?:\s*\[[^\[\]]*\]\s*,?)+\]", cell)
+    if nested is not None:
+        inner = [_parse_python_list(part) for part in re.findall(r"\[[^\[\]]*\]", cell)]
+        return None if None in inner else list(inner)
+    if not _PYTHON_LIST.fullmatch(cell):
+        return None
+    return [re.sub(r"\\(.)", r"\1", text[1:-1]) for text in re.findall(_PYTHON_TEXT, cell)]
 
 
 def join_cell(texts: Sequence[str]) -> str:
@@ -70,7 +95,8 @@ def join_cell(texts: Sequence[str]) -> str:
     ('a', 'a|b c', '["a;b"]', '[]')
     """
     simple = all(
-        text and not text.startswith(("[", "{")) and not re.search("[|;]", text) for text in texts
+        text and not text.startswith(("[", "{", "(")) and not re.search("[|;\n]", text)
+        for text in texts
     )
     if simple and len(texts) == 1:
         return texts[0]

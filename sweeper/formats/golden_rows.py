@@ -4,13 +4,15 @@
 | --- | --- |
 | id | ``id query_id qid _id question_id`` |
 | slice | ``slice kind type category`` |
-| query | ``query question``, else ``text q query_text`` |
-| expected | ``expected relevant gold``, also with ``_ids _keys _docs _pages``; else ``answers`` |
+| query | ``query question``, else ``text q query_text user_input`` |
+| expected | ``expected relevant gold``, also with ``_ids _docs _chunks`` ...; else (1) |
 | grades | ``grades grade relevance`` |
 | filter | ``filter filters`` |
 | user | ``user user_id`` |
 | class | ``class question_class`` |
 | routed_as, rule | as written: by which class a question was routed, and why |
+
+(1) ``retrieval_gt``, ``reference_context_ids``, ``answers``.
 
 ``expected`` is one id, a list of ids, a list of objects (``{key, grade}``), or a mapping of id to
 grade. ``grades`` is a mapping, or a list parallel to ``expected``.
@@ -18,12 +20,18 @@ grade. ``grades`` is a mapping, or a list parallel to ``expected``.
 
 from __future__ import annotations
 
+import json
+import logging
+import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sweeper.corpus import Entry, may_see
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.cells import read_mapping, split_cell
+from sweeper.formats.repeats import doubts, merge_repeats
 from sweeper.formats.spellings import Columns, Field, canonical, field_names, number_rows
 from sweeper.formats.values import (
     BareNull,
@@ -33,6 +41,7 @@ from sweeper.formats.values import (
     as_number,
     as_optional_text,
     as_text,
+    counted,
     describe,
     listed,
     quoted,
@@ -47,21 +56,31 @@ __all__ = [
     "golden_to_rows",
 ]
 
+_LOG = logging.getLogger(__name__)
+
 _JUDGED = ("expected", "relevant", "gold")
 _JUDGED_WHAT = (
     "",
     *("_id", "_ids", "_key", "_keys", "_doc", "_docs", "_doc_id", "_doc_ids"),
     *("_document", "_documents", "_document_id", "_document_ids", "_page", "_pages"),
+    *("_passage", "_passages", "_passage_id", "_passage_ids"),
+    *("_chunk", "_chunks", "_chunk_id", "_chunk_ids"),
 )
 
 GOLDEN_FIELDS = (
     Field("id", ("id", "query_id", "qid", "_id", "question_id")),
     Field("slice", ("slice", "kind", "type", "category")),
-    Field("query", ("query", "question"), weak=("text", "q", "query_text"), required=True),
+    Field(
+        "query",
+        ("query", "question"),
+        weak=("text", "q", "query_text", "user_input"),
+        required=True,
+    ),
     Field(
         "expected",
         tuple(start + what for start in _JUDGED for what in _JUDGED_WHAT),
-        weak=("answers",),  # often prose, so it counts only where nothing else could be meant
+        # Answers are often prose, so they count only where nothing else could be meant.
+        weak=("retrieval_gt", "reference_context_ids", "answers"),
     ),
     Field("grades", ("grades", "grade", "relevance")),
     Field("filter", ("filter", "filters")),
@@ -82,8 +101,9 @@ WHOLE_FILE_SLICE = "all"
 _MISSING_EXPECTED = "Give a key, a list of keys, or [] for a question without an answer."
 _KEY_NAMES = (
     *("key", "id", "_id", "doc_id", "document_id", "entry_id", "memory_id", "page_id", "page"),
+    *("docid", "docno", "corpus_id", "passage_id", "pid", "chunk_id", "node_id"),
 )
-_GRADE_NAMES = ("grade", "relevance", "rel")
+_GRADE_NAMES = ("grade", "relevance", "rel", "rating", "score", "gain", "label", "relevance_score")
 # A suggestion is a search through all keys: only for problems that are printed, in modest corpora.
 _MAX_SUGGESTIONS = 20
 _MAX_SEARCHED = 20_000
@@ -139,7 +159,11 @@ def golden_from_rows(
     )
     columns = Columns(rows, table, explicit=fields, path=path, role="golden")
     reader = _Reader(columns, rows, is_table)
-    queries = [query for row in rows if (query := reader.query(row)) is not None]
+    read = [(row, query) for row in rows if (query := reader.query(row)) is not None]
+    by_id = columns.has("id")
+    queries, n_added = merge_repeats(read, by_id=by_id, report=reader.add)
+    if n_added and not by_id:
+        queries = [replace(q, query_id=reader.number(n)) for n, q in enumerate(queries, start=1)]
     if corpus_keys is not None:
         reader.check_keys(corpus_keys)
     if stores is not None:
@@ -147,6 +171,17 @@ def golden_from_rows(
     if restricted:
         reader.check_access(restricted)
     reader.problems.raise_if_any()
+    if n_added:
+        _LOG.warning(
+            "%s: %s with a question of a row above and further expected keys: put together.",
+            path,
+            counted(n_added, "row"),
+        )
+    if corpus_keys is None:
+        if columns.label("expected") == '"answers"' and columns.is_weak("expected"):
+            _LOG.warning('%s: "answers" are taken for the ids of documents.', path)
+        for note in doubts(queries, is_table=is_table):
+            _LOG.warning("%s: %s", path, note)
     return GoldenSet(tuple(queries))
 
 
@@ -208,14 +243,16 @@ class _Reader:
     def check_keys(self, known: Collection[Key]) -> None:
         """Report each expected key that the corpus lacks."""
         known = known if isinstance(known, set | frozenset | dict) else set(known)
+        alike: dict[str, Key] | None = None
         n_reported = 0
         for row, judgment in self.judgments:
             if judgment.key in known or (judgment.grade is not None and judgment.grade <= 0):
                 continue
             hint = ""
             if n_reported < _MAX_SUGGESTIONS and len(known) <= _MAX_SEARCHED:
-                close = did_you_mean(judgment.key, known)
-                hint = f" {close}" if close.startswith("Did") else ""
+                if alike is None:
+                    alike = {_plain(key): key for key in known}
+                hint = _hint(judgment.key, known, alike)
             n_reported += 1
             self.add(
                 row,
@@ -248,15 +285,19 @@ class _Reader:
 
     def id(self, row: Record) -> str:
         if not self.columns.has("id"):
-            return f"q{self.n_read:0{self.id_width}d}"
+            return self.number(self.n_read)
         query_id = self.text(
             row, "id", "Give every row an id, or none (then they are q001, q002, ...)."
         )
         first = self.seen.setdefault(query_id, row) if query_id else row
-        if first is not row:
+        if first is not row and self.columns.get(first, "query") != self.columns.get(row, "query"):
             place = self.places.get(id(first), f"line {first.line}")
             self.add(row, f"the id {quoted(query_id)} is taken by {place}. Rename one of them.")
         return query_id
+
+    def number(self, place: int) -> str:
+        """Return the id of a question in a file without ids, by its 1-based place."""
+        return f"q{place:0{self.id_width}d}"
 
     def slice(self, row: Record) -> str:
         if not self.columns.has("slice"):
@@ -357,14 +398,46 @@ class _Reader:
         return graded + [_Judgment(key, grade) for key, grade in worth.items()]
 
 
+def _plain(key: Key) -> str:
+    """Return a key without what cannot be seen: blanks around it, the form of its accents."""
+    return unicodedata.normalize("NFC", key).strip(" \t\r\n\xa0\u200b\ufeff")
+
+
+def _hint(key: Key, known: Collection[Key], alike: Mapping[str, Key]) -> str:
+    """Return which key of the corpus may be meant, with a blank before it."""
+    parts = key.split(",")
+    if len(parts) > 1 and all(part.strip() in known for part in parts):
+        return f" It looks like {len(parts)} of them: in a cell, | stands between two keys."
+    same = alike.get(_plain(key))
+    if same is not None:
+        shown = f"{json.dumps(key)} and {json.dumps(same)}"
+        return f" It differs from one in blanks or in the form of its accents alone: {shown}."
+    close = did_you_mean(key, known)
+    return f" {close}" if close.startswith("Did") else ""
+
+
 def _judgments(value: Value) -> list[_Judgment]:
     if isinstance(value, list):
-        return [_judgment(item) for item in value]
+        return [_judgment(_alone(item)) for item in value]
     if isinstance(value, Record) and not any(canonical(name) in _KEY_NAMES for name in value):
         if not value:
             raise WrongValue(f"is an empty object. {_MISSING_EXPECTED}")
+        if any(isinstance(grade, list | Record) for grade in value.values()):
+            return [_judgment(value)]  # which says that it has no key
         return [_Judgment(_key(key), as_number(grade)) for key, grade in value.items()]
     return [_judgment(value)]
+
+
+def _alone(item: Value) -> Value:
+    """Take a list of one for its item; several would be alternatives, which are not known here."""
+    if not isinstance(item, list) or not item:
+        return item
+    if len(item) > 1:
+        raise WrongValue(
+            "holds a list within the list, as AutoRAG writes alternatives. Here every expected key "
+            "counts: write one list, or keep one key of each inner list."
+        )
+    return item[0]
 
 
 def _judgment(value: Value) -> _Judgment:
@@ -380,7 +453,12 @@ def _judgment(value: Value) -> _Judgment:
     return _Judgment(_key(key), None if grade is None else as_number(grade), store)
 
 
+_SPREADSHEET_ERROR = re.compile(r"#(?:N/A|REF!|NAME\?|VALUE!|DIV/0!|NULL!|NUM!|SPILL!|CALC!)")
+
+
 def _key(value: Value) -> Key:
+    if isinstance(value, str) and _SPREADSHEET_ERROR.fullmatch(value):
+        raise WrongValue(f"holds {value}, the error of a spreadsheet. Mend its formula.")
     if isinstance(value, str) and value.strip():
         return str(value)
     if isinstance(value, str):

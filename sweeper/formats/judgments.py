@@ -90,7 +90,7 @@ def read_judgments(
     """
     text = read_text(path)
     qrels = None
-    if not are_qrels(text, path) and _may_have_names(text, path):
+    if not are_qrels(text, path) and not looks_like_qrels(text) and _may_have_names(text, path):
         source = parse_source(text, path)
         qrels = named_judgments(source)
         if qrels is None and source.format != "tsv":

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NoReturn
 
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
-from sweeper.formats.values import Record, Value, describe, quoted
+from sweeper.formats.values import Bare, Record, Value, describe, quoted
 
 __all__ = ["Columns", "Field", "canonical", "field_names", "find_rows", "number_rows"]
 
@@ -207,9 +207,14 @@ class Columns:
         free = [name for name in self.found if name not in claimed]
         example = {noun: free[i] if i < len(free) else "..." for i, noun in enumerate(missing)}
         nouns = " and ".join(quoted(noun) for noun in missing)
+        remark = ""
+        if not claimed and all(isinstance(value, Bare) for value in rows[0].values()):
+            remark = " If these are a row, put a line above it that names the columns."
+        elif "expected" in missing:
+            remark = " What is expected are ids of documents, not texts."
         raise InputError(
             Problem(
-                f"no field is known as {nouns}. Fields found: {self._listed()}. "
+                f"no field is known as {nouns}. Fields found: {self._listed()}.{remark} "
                 f"Name yours, for example: {self._option(example)}.",
                 self.path,
                 rows[0].line,

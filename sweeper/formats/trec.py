@@ -3,6 +3,9 @@
 A line is ``query Q0 document rank score tag``. Judgments (qrels) are in ``qrels``, the questions
 themselves in ``topics``.
 
+JSON by query and document, ``{query: {document: score}}``, is a run too: pytrec_eval, ranx and BEIR
+hold theirs so.
+
 Reading: any run of blanks separates columns; empty lines and lines that start with ``#`` are
 skipped. The score alone orders rows, as in trec_eval; the rank column may count from 0, from 1 or
 be anything. Rows of equal score stay in the order of the file (trec_eval puts the higher document
@@ -26,7 +29,8 @@ from urllib.parse import quote
 
 from sweeper.errors import InputError, Problem, Problems
 from sweeper.files import read_text
-from sweeper.formats.values import counted, quoted
+from sweeper.formats.json_text import parse_json
+from sweeper.formats.values import Bare, Malformed, Record, counted, quoted
 from sweeper.golden import Key, QueryId
 
 __all__ = [
@@ -105,7 +109,7 @@ def parse_run(text: str, path: str | Path) -> TrecRun:
     problems = Problems(path)
     found: dict[QueryId, list[Row]] = {}
     ranks: dict[QueryId, list[str]] = {}
-    for line, columns in columns_of(text):
+    for line, columns in _by_document(text, path) or columns_of(text):
         if len(columns) != _N_COLUMNS:
             if not found and not problems and len(columns) not in (_N_COLUMNS - 1, _N_COLUMNS + 1):
                 refuse_as("a TREC run", "query Q0 document rank score tag", text, path)
@@ -133,6 +137,25 @@ def parse_run(text: str, path: str | Path) -> TrecRun:
         n_contradicted=sum(_contradicts(ranks[q], rows) for q, rows in found.items()),
         digest=hashlib.sha256(text.encode()).hexdigest(),
     )
+
+
+def _by_document(text: str, path: str | Path) -> list[tuple[int, list[str]]] | None:
+    """Return the rows of a run that JSON holds by query and document; ``None`` for other files."""
+    if not re.match(r"\s*\{\s*\"(?:[^\"\\]|\\.)*\"\s*:\s*\{", text):
+        return None
+    try:
+        data = parse_json(text)
+    except Malformed as error:
+        raise InputError(Problem(error.message, str(path), error.line)) from error
+    rows: list[tuple[int, list[str]]] = []
+    for query_id, results in data.items() if isinstance(data, Record) else ():
+        if not isinstance(results, Record):
+            return None
+        for key, score in results.items():
+            if not isinstance(score, Bare):
+                return None
+            rows.append((results.line, [query_id, "Q0", key, "", score, ""]))
+    return rows
 
 
 def columns_of(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -260,7 +283,7 @@ def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 
 def _resemblance(line: str, columns: Sequence[str]) -> str:
     if line.startswith(("{", "[")):
-        return "JSON"
+        return "JSON (understood is {query: {document: score}})"
     if line.startswith("<"):
         return "TREC topics, or another markup"
     n_columns = len(columns)

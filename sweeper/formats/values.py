@@ -126,7 +126,10 @@ def as_number(value: Value) -> float:
         number = float(value) + 0.0  # -0.0 becomes 0.0, which is equal but hashes otherwise
         if math.isfinite(number):
             return number
-    raise WrongValue(f"must be a finite number without quotes, got {describe(value)}.")
+    remedy = ""
+    if isinstance(value, str) and re.fullmatch(r"[-+]?[0-9]+,[0-9]+", value.strip()):
+        remedy = f" Write {value.strip().replace(',', '.')}, with a point."
+    raise WrongValue(f"must be a finite number without quotes, got {describe(value)}.{remedy}")
 
 
 def quoted(text: str, *, limit: int = 60) -> str:
