@@ -302,8 +302,7 @@ class Scene:
         """Return the score of every row, as products in the order of ``ranking``."""
         score = self.fused
         if half_life > 0:
-            factor = np.array([decay_factor(age, half_life) for age in self.layout.ages.tolist()])
-            score = score * factor[self.age_number]
+            score = score * self.layout.factors([half_life])[0][self.age_number]
         return score if self.prior is None else score * self.prior
 
     @property

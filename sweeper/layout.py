@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +208,20 @@ class Layout:
         of_item = self.usage.factors(settings.prior)
         found: FloatArray = of_item[self.item]  # padding is item -1: the last, 1
         return found
+
+    def factors(self, half_lives: Sequence[float]) -> FloatArray:
+        """Return what each age leaves of a score, shape (n_half_lives, n_ages).
+
+        Bit for bit what ``ranking.decay_factor`` gives: the same function of the same quotients,
+        without a call of Python for each.
+        """
+        factors = np.ones((len(half_lives), len(self.ages)))
+        for row, half_life in zip(factors, half_lives, strict=True):
+            if half_life > 0:
+                with np.errstate(over="ignore"):
+                    exponents = -(self.ages / half_life)
+                row[:] = np.fromiter(map(math.pow, repeat(2.0), exponents.tolist()), np.float64)
+        return factors
 
     def survivors(self, floor: float | None) -> NDArray[np.int32]:
         """Return how many vector rows of each query are not below a floor, shape (n_queries,)."""
