@@ -1,14 +1,20 @@
 """The replay's inner loop compiled with numba (extra ``fast``), for large sweeps.
 
 Equal to ``replay`` bit for bit: the same shares summed in the same order, the same tie key, and
-the same decay factors. They come from Python as a table, since a compiler may turn ``2 ** x`` into
-``exp2(x)``, which differs in the last bit. Feature values are counted as they arise, so positions
-are never stored.
+the same decay factors. They come as a table, since a compiler may turn ``2 ** x`` into ``exp2(x)``,
+which differs in the last bit.
+
+Trials stand side by side, one *lane* each, and every step is taken for all lanes at once. They are
+ordered by floor: in each query, lanes whose floors leave the same vector rows are neighbours, and
+share which rows are candidates and in which order ties stand. In a full grid all floors have the
+same lanes, so floors that leave the same rows are computed once. Feature values are counted as they
+arise; positions are never stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +24,16 @@ from numpy.typing import NDArray
 from sweeper.evaluate import Evaluator
 from sweeper.knobs import TRIPLES
 from sweeper.layout import Layout
-from sweeper.pools import VECTOR
-from sweeper.ranking import decay_factor
+from sweeper.pools import VECTOR, FloatArray
 from sweeper.settings import Settings
 
 __all__ = ["count_features"]
 
-_TABLE_ROWS = 512
-"""Half-lives up to which a query's decay factors are laid out once for all its trials."""
+_LANES = 128
+"""Lanes at once: few enough that the scores of a query's rows stay in the nearest cache."""
+
+_NO_FLOOR = float(np.finfo(np.float64).min)
+"""Below every cosine, but above the padding of ``Layout.cosines``."""
 
 
 def count_features(
@@ -42,46 +50,15 @@ def count_features(
     settings
         Trials of one depth, in any order.
     """
-    n_queries = evaluator.judgments.n_queries
-    counts = np.zeros((evaluator.n_bins, len(settings)), np.int32)
+    counts = np.zeros((len(settings), evaluator.n_bins), np.int32)
+    queries = _queries(layout)
     cutoffs = np.array([feature.cutoff for feature in evaluator.features], np.int64)
-    slots = np.ascontiguousarray(layout.ranks.transpose(2, 0, 1))
-    age_number = np.ascontiguousarray(layout.age_number.T)
-    used = (layout.ranks > 0).any(axis=0).sum(axis=0, dtype=np.int64)  # slots fill from the front
-    targets = _targets(layout, n_queries)
-    half_lives = sorted({item.recency_half_life_days for item in settings})
-    factors = np.array(
-        [[decay_factor(age, half_life) for age in layout.ages.tolist()] for half_life in half_lives]
-    )
     routed = any(item.routing for item in settings)
     for query_class, offset in _classes(layout, evaluator, routed=routed):
-        own = np.zeros_like(counts) if routed else counts
-        stand_in = np.arange(len(settings))
-        groups: dict[object, list[int]] = {}
-        for number, item in enumerate(settings):
-            groups.setdefault(_group_key(item, query_class, layout), []).append(number)
-        for members in groups.values():
-            one = settings[members[0]]
-            prior = layout.prior(one)
-            chosen = _distinct(settings, members, stand_in) if routed else members
-            _count(  # type: ignore[call-arg]
-                slots,
-                age_number,
-                used,
-                *targets,
-                factors,
-                np.empty((0, 0)) if prior is None else np.ascontiguousarray(prior.T),
-                np.array(one.weights_of(query_class, layout.channels), np.float64),
-                *_plan(layout, settings, chosen, half_lives),
-                one.limit_of(query_class),
-                cutoffs,
-                offset,
-                np.empty((min(len(half_lives), _TABLE_ROWS), max(1, layout.n_slots))),
-                own,
-            )
-        if routed:
-            counts += own[:, stand_in]
-    return counts.T
+        for group in _groups(layout, settings, query_class):
+            own = _counted(layout, queries, group, evaluator.n_bins, cutoffs, offset)
+            counts[group.trials] += own.T[group.cell]
+    return counts
 
 
 def _classes(
@@ -99,8 +76,113 @@ def _classes(
         yield name, np.where(of_query == number, evaluator.offset, -1)
 
 
-def _group_key(item: Settings, query_class: str | None, layout: Layout) -> object:
-    """Return what trials that are counted together share for questions of a class."""
+def _queries(layout: Layout) -> tuple[NDArray[Any], ...]:
+    """Return the pool query by query.
+
+    Those are ages, shape (n_queries, n_slots); how many slots each query uses, from the front;
+    where each query's targets start, and each target's slot and key.
+    """
+    n_queries = layout.item.shape[1]
+    return (
+        np.ascontiguousarray(layout.age_number.T),
+        (layout.item >= 0).sum(axis=0),
+        np.searchsorted(layout.target_query, np.arange(n_queries + 1)),
+        layout.target_slot,
+        layout.target_key,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """Trials in which the same channels count and past usage says the same.
+
+    Trials that differ in nothing are counted once, as one *cell*: a lane under a floor.
+
+    Attributes
+    ----------
+    trials, cell : shape (n_trials,)
+        Number of each trial, and its cell. Cells go by floor.
+    floors : ascending; shape (n_floors,) where all have the same lanes, else (n_lanes,)
+    shared
+        Whether all floors have the same lanes.
+    limit, rrf_k, half_life : shape (n_lanes,)
+    weights : shape (n_channels, n_lanes)
+        Of the channels that count.
+    channels
+        Numbers of those.
+    prior : shape (n_candidates, n_queries)
+        What past usage multiplies scores by; ``None`` where it changes nothing.
+    """
+
+    trials: NDArray[np.intp]
+    cell: NDArray[np.intp]
+    floors: FloatArray
+    shared: bool
+    limit: NDArray[np.int64]
+    rrf_k: NDArray[np.int64]
+    half_life: FloatArray
+    weights: FloatArray
+    channels: tuple[int, ...]
+    prior: FloatArray | None
+
+
+def _groups(
+    layout: Layout, settings: Sequence[Settings], query_class: str | None
+) -> Iterator[_Group]:
+    """Split trials by what they have no lanes for, as questions of a class are ranked."""
+    number: dict[object, int] = {}
+    kind = np.array(
+        [number.setdefault(_kind(s, query_class, layout), len(number)) for s in settings]
+    )
+    examples = [settings[trial] for trial in np.unique(kind, return_index=True)[1]]
+    weights = np.array([item.weights_of(query_class, layout.channels) for item in examples])
+    weights = weights.reshape(len(examples), len(layout.channels))
+    limit = np.array([item.limit_of(query_class) for item in examples], np.int64)
+    rrf_k = np.array([item.rrf_k for item in settings], np.int64)
+    half_life = np.array([item.recency_half_life_days for item in settings], np.float64)
+    floor = np.array(
+        [_NO_FLOOR if s.min_similarity is None else s.min_similarity for s in settings], np.float64
+    )
+    alike: dict[object, list[int]] = {}
+    for place, item in enumerate(examples):
+        alike.setdefault(((weights[place] > 0).tobytes(), item.prior), []).append(place)
+    for kinds in alike.values():
+        channels = tuple(np.flatnonzero(weights[kinds[0]] > 0).tolist())
+        trials = np.flatnonzero(np.isin(kind, kinds))
+        floors = floor[trials]
+        if VECTOR not in [layout.channels[place] for place in channels]:
+            floors = np.zeros_like(floors)  # it cuts nothing
+        columns = np.stack([floors, kind[trials], rrf_k[trials], half_life[trials]])
+        order = np.lexsort(columns[::-1])
+        new = np.r_[True, (columns[:, order[1:]] != columns[:, order[:-1]]).any(axis=0)]
+        cell = np.empty(len(trials), np.intp)
+        cell[order] = np.cumsum(new) - 1
+        chosen = order[new]  # one trial of each cell
+        floors = floors[chosen]
+        distinct = np.unique(floors)
+        shared = False
+        if len(chosen) % len(distinct) == 0:
+            table = columns[1:, chosen].reshape(3, len(distinct), -1)
+            shared = bool((table == table[:, :1]).all())
+        if shared:
+            floors, chosen = distinct, chosen[: len(chosen) // len(distinct)]
+        lane = trials[chosen]
+        yield _Group(
+            trials=trials,
+            cell=cell,
+            floors=floors,
+            shared=shared,
+            limit=limit[kind[lane]],
+            rrf_k=rrf_k[lane],
+            half_life=half_life[lane],
+            weights=weights[kind[lane]][:, channels].T,
+            channels=channels,
+            prior=layout.prior(examples[kinds[0]]),
+        )
+
+
+def _kind(item: Settings, query_class: str | None, layout: Layout) -> object:
+    """Return what decides a trial's weights, limit and prior for questions of a class."""
     if item.routing:
         weights = item.weights_of(query_class, layout.channels)
         return item.limit_of(query_class), weights, item.prior
@@ -109,205 +191,193 @@ def _group_key(item: Settings, query_class: str | None, layout: Layout) -> objec
     return item.limit, *item.weights.items(), item.rrf_k if safe else 0, item.prior
 
 
-def _distinct(
-    settings: Sequence[Settings], members: list[int], stand_in: NDArray[np.intp]
-) -> list[int]:
-    """Return trials that differ, and write for each trial which of them it equals."""
-    first: dict[object, int] = {}
-    for number in members:
-        item = settings[number]
-        key = item.rrf_k, item.min_similarity, item.recency_half_life_days
-        stand_in[number] = first.setdefault(key, number)
-    return list(first.values())
-
-
-def _targets(layout: Layout, n_queries: int) -> tuple[NDArray[np.int64], ...]:
-    """Return where each query's targets start, and each target's slot and key."""
-    start = np.searchsorted(layout.target_query, np.arange(n_queries + 1))
-    return tuple(
-        np.asarray(array, np.int64) for array in (start, layout.target_slot, layout.target_key)
-    )
-
-
-def _plan(
-    layout: Layout, settings: Sequence[Settings], members: list[int], half_lives: list[float]
-) -> tuple[Any, ...]:
-    """Order trials so that those which share work are adjacent.
-
-    Returns the vector channel, survivors per floor and query; per step (one constant and one floor)
-    those two and where its trials start; and each trial's half-life and number.
-    """
-    vector = layout.channels.index(VECTOR) if VECTOR in layout.channels else -1
-    floors = {settings[m].min_similarity for m in members}
-    ordered = sorted(floors, key=lambda floor: -2.0 if floor is None else floor)
-    place = {floor: number for number, floor in enumerate(ordered)}
-    survivors = np.stack([layout.survivors(floor) for floor in ordered]).astype(np.int64)
-    row = {half_life: number for number, half_life in enumerate(half_lives)}
-    table = np.array(
-        sorted(
-            (
-                settings[m].rrf_k,
-                place[settings[m].min_similarity],
-                row[settings[m].recency_half_life_days],
-                m,
-            )
-            for m in members
-        ),
-        np.int64,
-    )
-    steps = np.flatnonzero(np.r_[True, (table[1:, :2] != table[:-1, :2]).any(axis=1)])
-    return (
-        vector,
-        survivors,
-        table[steps, 0],
-        table[steps, 1],
-        np.append(steps, len(table)),
-        table[:, 2].copy(),
-        table[:, 3].copy(),
-    )
+def _counted(
+    layout: Layout,
+    queries: tuple[NDArray[Any], ...],
+    group: _Group,
+    n_bins: int,
+    cutoffs: NDArray[np.int64],
+    offset: NDArray[np.intp],
+) -> NDArray[np.int32]:
+    """Return the bin counts of a group's cells, shape (n_bins, n_cells)."""
+    n_lanes = len(group.rrf_k)
+    counts = np.zeros((n_bins, len(group.floors) if group.shared else 1, n_lanes), np.int32)
+    names = [layout.channels[number] for number in group.channels]
+    vector = names.index(VECTOR) if VECTOR in names else -1
+    ranks = np.ascontiguousarray(layout.ranks[list(group.channels)].transpose(2, 0, 1))
+    prior = np.empty((0, 0)) if group.prior is None else np.ascontiguousarray(group.prior.T)
+    places = np.arange(layout.longest_rank + 1)[:, None]
+    for start in range(0, n_lanes, _LANES):
+        lanes = slice(start, start + _LANES)
+        half_lives, row = np.unique(group.half_life[lanes], return_inverse=True)
+        part = np.zeros_like(counts[:, :, lanes])
+        _count(  # type: ignore[call-arg]
+            *queries,
+            ranks,
+            vector,
+            layout.cosines,
+            prior,
+            group.floors if group.shared else group.floors[lanes],
+            group.shared,
+            group.weights[:, None, lanes] / (group.rrf_k[lanes] + places),
+            np.ascontiguousarray(layout.factors(half_lives.tolist())[row].T),
+            group.limit[lanes],
+            cutoffs,
+            offset,
+            part,
+        )
+        counts[:, :, lanes] = part
+    return counts.reshape(n_bins, -1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(  # pragma: no cover
-    slots: Any,
     age_number: Any,
     used: Any,
     target_start: Any,
     target_slot: Any,
     target_key: Any,
-    factors: Any,
-    prior: Any,
-    weights: Any,
+    ranks: Any,
     vector: Any,
-    survivors: Any,
-    step_k: Any,
-    step_floor: Any,
-    step_start: Any,
-    trial_factor: Any,
-    trial_number: Any,
-    limit: Any,
+    cosines: Any,
+    prior: Any,
+    floors: Any,
+    shared: Any,
+    share: Any,
+    factors: Any,
+    limits: Any,
     cutoffs: Any,
     offsets: Any,
-    decay: Any,
     counts: Any,
 ) -> None:
-    n_queries, n_channels, n_slots = slots.shape
-    n_features = cutoffs.shape[0]
-    n_factors = factors.shape[0]
-    tabled = n_factors <= decay.shape[0]
-    longest = 0
-    for q in range(n_queries):
-        for c in range(n_channels):
-            for s in range(used[q]):
-                longest = max(longest, slots[q, c, s])
-    # share[i, c, r] is what rank r of channel c adds under the i-th constant; rank 0 adds nothing.
-    which = np.zeros(step_k.shape[0], np.int64)
-    for step in range(1, step_k.shape[0]):
-        which[step] = which[step - 1] + (step_k[step] != step_k[step - 1])
-    share = np.zeros((which[-1] + 1, n_channels, longest + 1))
-    for step in range(step_k.shape[0]):
-        for c in range(n_channels):
-            for r in range(1, longest + 1):
-                share[which[step], c, r] = weights[c] / (step_k[step] + r)
-    added = np.zeros((n_channels, max(1, n_slots)))
-    base = np.empty(max(1, n_slots))
-    score = np.empty(max(1, n_slots))
-    bins = np.empty(n_features, np.uintp)  # unsigned: no test for a negative index
-    # A half-life's bins under the present constant and survivors; stamped to know if they are old.
-    memo = np.zeros((n_factors, n_features), np.uintp)
-    stamp = np.zeros(n_factors, np.int64)
-    now = 0
+    """Count the feature values of every query under every lane and floor.
+
+    ``share[c, r]`` is what rank r of channel c adds in each lane, and ``factors[a]`` what age a
+    leaves of it. The last axis of ``counts`` is lanes; before it stand floors, if they are shared.
+    """
+    n_queries, n_slots = age_number.shape
+    n_features, n_lanes, n_floors = cutoffs.shape[0], limits.shape[0], floors.shape[0]
+    nowhere = 1 << 62
+    order = np.zeros(n_slots, np.int64)
+    score = np.empty((n_slots, n_lanes))
+    # Rows ahead of a target, of the first row of its key, of the first row of all keys.
+    ahead = np.empty(n_lanes, np.int64)
+    best = np.empty(n_lanes, np.int64)
+    nearest = np.empty(n_lanes, np.int64)
+    bins = np.empty((n_features, n_lanes), np.int64)
     for q in range(n_queries):
         if offsets[0, q] < 0:
             continue  # unanswerable
-        n = used[q]
-        rank = slots[q]
-        first, last = target_start[q], target_start[q + 1]
         n_counted = n_features if n_features > 1 and offsets[1, q] >= 0 else 1
-        if tabled:
-            for f in range(n_factors):
-                for s in range(n):
-                    decay[f, s] = factors[f, age_number[q, s]]
-        last_k = -1
-        last_left = -1
-        for step in range(step_k.shape[0]):
-            k = which[step]
-            left = survivors[step_floor[step], q]
-            if k != last_k or left != last_left:
-                now += 1
-                if k != last_k:
-                    for c in range(n_channels):
-                        for s in range(n):
-                            added[c, s] = share[k, c, rank[c, s]]
-                for s in range(n):
-                    base[s] = 0.0
-                for c in range(n_channels):
-                    if c == vector:
-                        for s in range(n):
-                            base[s] += added[c, s] if rank[c, s] <= left else 0.0
-                    else:
-                        for s in range(n):
-                            base[s] += added[c, s]
-                last_k = k
-                last_left = left
-            for t in range(step_start[step], step_start[step + 1]):
-                chosen = np.uintp(trial_factor[t])
-                if stamp[chosen] != now:
-                    stamp[chosen] = now
-                    if tabled:
-                        row = decay[chosen]
-                        for s in range(n):
-                            score[s] = base[s] * row[s]
-                    else:
-                        row = factors[chosen]
-                        for s in range(n):
-                            score[s] = base[s] * row[age_number[q, s]]
+        first, last = target_start[q], target_start[q + 1]
+        left = cosines.shape[1] if vector >= 0 else 0
+        floor = 0
+        while floor < n_floors:
+            # The floors from here to ``end`` leave the same vector rows.
+            before = left
+            while left > 0 and not cosines[q, left - 1] >= floors[floor]:
+                left -= 1
+            end = floor + 1
+            while end < n_floors and (left == 0 or cosines[q, left - 1] >= floors[end]):
+                end += 1
+            # Unsigned indices are not tested for being negative, which loops over lanes would feel.
+            low = np.uintp(0 if shared else floor)
+            width = np.uintp(n_lanes if shared else end - floor)
+            for i in range(width):
+                best[i] = nowhere
+                nearest[i] = nowhere
+            for feature in range(n_counted):
+                for i in range(width):
+                    bins[feature, i] = offsets[feature, q]
+            for s in range(used[q]):
+                order[s] = _order(ranks, q, s, vector, left, share.shape[1])
+            found = False
+            for target in range(first, last):
+                found |= order[target_slot[target]] > 0
+            for s in range(used[q] if found else 0):
+                # Shared lanes have this row's scores already, unless a higher floor cut its rank.
+                known = shared and floor > 0 and not left < ranks[q, vector, s] <= before
+                if order[s] > 0 and not known:
+                    age = age_number[q, s]
+                    _score(score, ranks, q, s, vector, left, share, factors, age, low, width)
                     if prior.shape[0] > 0:
-                        for s in range(n):
-                            score[s] *= prior[q, s]
-                    for feature in range(n_counted):
-                        bins[feature] = offsets[feature, q]
-                    nearest = 0
-                    best = 0
-                    for target in range(first, last):
-                        # The first position of one expected key is the best of its rows.
-                        slot = target_slot[target]
-                        own_order = _order(rank, slot, weights, vector, left, longest)
-                        if own_order > 0:
-                            own = score[slot]
-                            ahead = 0
-                            level = 0
-                            for s in range(n):
-                                ahead += score[s] > own
-                                level += score[s] >= own
-                            if ahead < limit and level - ahead > 1:
-                                for s in range(n):
-                                    if score[s] == own and s != slot:
-                                        order = _order(rank, s, weights, vector, left, longest)
-                                        ahead += 0 < order < own_order
-                            if ahead < limit and (best == 0 or ahead + 1 < best):
-                                best = ahead + 1
-                        if target + 1 == last or target_key[target + 1] != target_key[target]:
-                            if best > 0:
-                                if nearest == 0 or best < nearest:
-                                    nearest = best
-                                for feature in range(1, n_counted):
-                                    bins[feature] += best <= cutoffs[feature]
-                            best = 0
-                    bins[0] += nearest
-                    for feature in range(n_counted):
-                        memo[chosen, feature] = bins[feature]
+                        for i in range(width):
+                            score[s, i] *= prior[q, s]
+            for target in range(first, last):
+                own = target_slot[target]
+                if order[own] > 0:
+                    _count_ahead(ahead, score, order, used[q], own, width)
+                    for i in range(width):
+                        best[i] = min(best[i], ahead[i])
+                if target + 1 == last or target_key[target + 1] != target_key[target]:
+                    for feature in range(1, n_counted):
+                        for i in range(width):
+                            bins[feature, i] += best[i] < min(cutoffs[feature], limits[low + i])
+                    for i in range(width):
+                        nearest[i] = min(nearest[i], best[i])
+                        best[i] = nowhere
+            for i in range(width):
+                bins[0, i] += nearest[i] + 1 if nearest[i] < limits[low + i] else 0
+            for each in range(floor if shared else 0, end if shared else 1):
                 for feature in range(n_counted):
-                    counts[memo[chosen, feature], np.uintp(trial_number[t])] += 1
+                    for i in range(width):
+                        counts[np.uintp(bins[feature, i]), each, low + i] += 1
+            floor = end
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _order(  # pragma: no cover
-    rank: Any, slot: Any, weights: Any, vector: Any, left: Any, longest: Any
+    ranks: Any, q: Any, s: Any, vector: Any, left: Any, longest: Any
 ) -> Any:
-    """Return a row's place in insertion order, from 1; 0 if no active channel holds it."""
-    for c in range(rank.shape[0]):
-        r = rank[c, slot]
-        if r > 0 and weights[c] > 0.0 and (c != vector or r <= left):
-            return c * (longest + 1) + r
+    """Return a row's place in insertion order, from 1; 0 if no channel holds it."""
+    for c in range(ranks.shape[1]):
+        r = ranks[q, c, s]
+        if r > 0 and (c != vector or r <= left):
+            return c * longest + r
     return 0
+
+
+@njit(cache=True, nogil=True)
+def _score(  # pragma: no cover
+    score: Any,
+    ranks: Any,
+    q: Any,
+    s: Any,
+    vector: Any,
+    left: Any,
+    share: Any,
+    factors: Any,
+    age: Any,
+    low: Any,
+    width: Any,
+) -> None:
+    """Write a row's score in each lane: the shares of its channels, added up and decayed."""
+    begun = False
+    for c in range(ranks.shape[1]):
+        r = ranks[q, c, s]
+        if r > 0 and (c != vector or r <= left):
+            for i in range(width):
+                if begun:
+                    score[s, i] += share[c, r, low + i]
+                else:
+                    score[s, i] = share[c, r, low + i]
+            begun = True
+    if age > 0:  # the first age is 0, which leaves all
+        for i in range(width):
+            score[s, i] *= factors[age, low + i]
+
+
+@njit(cache=True, nogil=True)
+def _count_ahead(  # pragma: no cover
+    ahead: Any, score: Any, order: Any, n: Any, own: Any, width: Any
+) -> None:
+    """Count the rows that stand before a row in each lane."""
+    for i in range(width):
+        ahead[i] = 0
+    for s in range(n):
+        if 0 < order[s] < order[own]:
+            for i in range(width):
+                ahead[i] += score[s, i] >= score[own, i]
+        elif order[s] > order[own]:
+            for i in range(width):
+                ahead[i] += score[s, i] > score[own, i]

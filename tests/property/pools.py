@@ -139,7 +139,9 @@ def grids_for(draw: st.DrawFn, pool: Pool) -> list[Settings]:
     ]
 
 
-def random_pool(seed: int, n_queries: int, depth: int) -> tuple[Pool, GoldenSet]:
+def random_pool(
+    seed: int, n_queries: int, depth: int, channels: tuple[str, ...] = ("vector", "lexical")
+) -> tuple[Pool, GoldenSet]:
     """Return a larger seeded pool whose ranks and ages collide often, for full counts."""
     rng = np.random.default_rng(seed)
     candidates, queries = [], []
@@ -167,5 +169,5 @@ def random_pool(seed: int, n_queries: int, depth: int) -> tuple[Pool, GoldenSet]
         keys = list(dict.fromkeys(item.key for item in items))
         expected = rng.choice(keys, min(len(keys), int(rng.integers(1, 4))), replace=False)
         queries.append(Query(f"q{number}", "ab"[number % 2], "text", tuple(map(str, expected))))
-    pool = Pool.from_candidates(candidates, channels=("vector", "lexical"), depth=depth)
+    pool = Pool.from_candidates(candidates, channels=channels, depth=depth)
     return pool, GoldenSet(tuple(queries))

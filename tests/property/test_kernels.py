@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,8 +75,19 @@ def test_settings_of_several_depths_are_replayed_together(data: st.DataObject) -
 
 
 @given(st.data())
+@settings(deadline=None)
+def test_compiled_figures_of_a_grid_with_gaps_equal_numpys(data: st.DataObject) -> None:
+    pool, golden = data.draw(pools())
+    grid = data.draw(grids_for(pool))
+    chosen = data.draw(st.lists(st.sampled_from(grid), min_size=1, max_size=2 * len(grid)))
+    assert_equal_counts(pool, golden, chosen)
+
+
+@given(st.data())
 @settings(deadline=None, max_examples=20)
-def test_more_half_lives_than_the_table_holds_give_the_same_figures(data: st.DataObject) -> None:
+def test_more_lanes_than_are_counted_at_once_give_the_same_figures(
+    data: st.DataObject,
+) -> None:
     pool, golden = data.draw(pools(channels=("vector", "lexical")))
     base = data.draw(settings_for(pool))
     half_lives = [0.0, *(1.0 + number / 7 for number in range(600)), data.draw(HALF_LIVES)]
@@ -83,9 +95,13 @@ def test_more_half_lives_than_the_table_holds_give_the_same_figures(data: st.Dat
     assert_equal_counts(pool, golden, choices)
 
 
+# Where the vector channel comes last, a row may lose its vector rank and keep its place in ties.
+@pytest.mark.parametrize("channels", [("vector", "lexical"), ("lexical", "vector")])
 @pytest.mark.parametrize("seed", range(4))
-def test_compiled_figures_of_crowded_pools_equal_numpys(seed: int) -> None:
-    pool, golden = random_pool(seed, n_queries=30, depth=12)
+def test_compiled_figures_of_crowded_pools_equal_numpys(
+    seed: int, channels: tuple[str, ...]
+) -> None:
+    pool, golden = random_pool(seed, n_queries=30, depth=12, channels=channels)
     choices = [
         Settings(k, floor, half_life, limit=10, depth=12)
         for k in (1, 2, 60)
@@ -93,6 +109,28 @@ def test_compiled_figures_of_crowded_pools_equal_numpys(seed: int) -> None:
         for half_life in (0.0, 0.1, 7.0, 30.0, 365.0, 1e17)
     ]
     assert_equal_counts(pool, golden, choices)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_figures_of_unlike_settings_of_crowded_pools_equal_numpys(seed: int) -> None:
+    # Every trial has its own weights, limit and floor: some share nothing, some are the same.
+    pool, golden = random_pool(seed, n_queries=20, depth=12)
+    rng = np.random.default_rng(seed)
+    choices = [
+        Settings(
+            rrf_k=int(rng.integers(1, 80)),
+            min_similarity=None if rng.random() < 0.1 else float(rng.integers(-2, 20)) / 20,
+            recency_half_life_days=float(rng.choice([0.0, 0.1, 7.0, 30.0, 365.0])),
+            limit=int(rng.integers(1, 13)),
+            depth=12,
+            weights={
+                "vector": float(rng.choice([0.0, 0.5, 1.0])),
+                "lexical": float(rng.choice([0.0, 1.0, 2.0])),
+            },
+        )
+        for _ in range(400)
+    ]
+    assert_equal_counts(pool, golden, choices + choices[:50])
 
 
 def test_metrics_that_need_positions_take_the_numpy_path() -> None:
