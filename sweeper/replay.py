@@ -102,8 +102,10 @@ class Replay:
         ValueError
             If nothing was captured for these settings.
         """
+        if not self._several and settings.stores == "all":
+            return self
         captured, stores, _ = settings.origin
-        if (captured, stores) == self._part_of or (not self._several and stores == "all"):
+        if (captured, stores) == self._part_of:
             return self
         part = self._parts.get((captured, stores))
         if part is None:
@@ -182,7 +184,8 @@ class Replay:
 
     def _figures(self, settings: Sequence[Settings], metrics: Sequence[Metric]) -> Figures:
         # No position is higher than the number of candidates, whatever the limit.
-        deepest = max(self.layout(item.effective_depth).n_slots for item in settings)
+        depths = {item.effective_depth for item in settings}
+        deepest = max(self.layout(depth).n_slots for depth in depths)
         limit = min(max(item.limit for item in settings), max(1, deepest))
         evaluator = Evaluator(self.judgments, metrics, limit)
         count = self._compiled(evaluator, settings)
