@@ -125,3 +125,22 @@ def test_an_expected_id_that_the_corpus_lacks_is_an_error_of_the_config(
     assert "golden.jsonl:1: " in done.stderr
     assert "doc-rent" in done.stderr, "the closest id"
     assert invoke("check", tmp_path / "golden.jsonl").exit_code == 0
+
+
+def test_dates_of_memories_that_are_none_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.csv"
+    path.write_text(
+        "id,text,source_type,updated_at\na,x,memory,31.12.2024\nb,y,memory,NaT\nc,z,document,NaT\n"
+    )
+    shown = invoke("check", path).stdout
+    assert "2 memories have an updated_at that is no date, like '31.12.2024'" in shown
+    path.write_text("id,text,source_type,updated_at\na,x,memory,1717200000000\n")
+    assert "warning" not in invoke("check", path).stdout
+
+
+def test_what_a_file_is_read_as_is_said_to_who_asks(tmp_path: Path) -> None:
+    path = tmp_path / "golden.csv"
+    path.write_text("question,relevant_ids,note\nx?,a,later\n")
+    said = invoke("check", path, "-v").stderr
+    assert "read are question as query, relevant_ids as expected; left alone: note." in said
+    assert "left alone" not in invoke("check", path).stderr

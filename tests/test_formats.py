@@ -440,6 +440,12 @@ def test_the_grade_of_an_expected_object_is_kept_whatever_it_is_called(key: str,
     )
 
 
+@pytest.mark.parametrize("name", ["grades", "relevances", "relevance_scores", "gains"])
+def test_grades_in_a_list_beside_the_keys_are_kept(name: str) -> None:
+    query = only(f'{{"query": "x", "expected": ["a", "b"], "{name}": [2, 1]}}')
+    assert query.grades == {"a": 2.0, "b": 1.0}
+
+
 @pytest.mark.parametrize("head", ["id,query,expected", "query,expected"])
 def test_rows_of_one_question_are_put_together_and_counted(
     head: str, caplog: pytest.LogCaptureFixture
@@ -558,6 +564,13 @@ def test_a_corpus_row_may_have_everything() -> None:
 def test_common_spellings_of_a_corpus_are_understood(entry_id: str, text: str, store: str) -> None:
     row = f'{{"{entry_id}": "1", "{text}": "t", "{store}": "Memory"}}'
     assert corpus(row).entries == (Entry("1", "t", "memory"),)
+
+
+@pytest.mark.parametrize("name", ["docid", "docno", "corpus-id", "passage_id", "pid", "chunk_id"])
+def test_names_that_may_mean_a_part_are_ids_where_no_other_is(name: str) -> None:
+    assert corpus(f'{{"{name}": "007", "passage": "x"}}').entries[0].entry_id == "007"
+    row = f'{{"id": "1", "{name}": "007", "text": "x", "passage": "y"}}'
+    assert corpus(row).entries == (Entry("1", "x", "document"),)
 
 
 def test_a_type_that_names_no_store_is_metadata() -> None:

@@ -147,9 +147,22 @@ def _check_golden(file: Path) -> tuple[dict[str, object], list[Finding]]:
 
 
 def _check_corpus(file: Path) -> tuple[dict[str, object], list[Finding]]:
+    from sweeper.audit import Finding
+    from sweeper.corpus import parse_instant
     from sweeper.formats import read_corpus
 
     corpus = read_corpus(file)
+    dates = [entry.updated_at for entry in corpus.entries if entry.store == "memory"]
+    wrong = [date for date in dates if date and date.strip() and parse_instant(date) is None]
+    findings = []
+    if wrong:
+        many = "1 memory has" if len(wrong) == 1 else f"{len(wrong)} memories have"
+        findings.append(
+            Finding(
+                f"{many} an updated_at that is no date, like {wrong[0]!r}, and so no age. "
+                "Write 2026-12-31, or a Unix time."
+            )
+        )
     stores = [entry.store for entry in corpus.entries]
     restricted = {} if not corpus.restricted else {"not public": len(corpus.restricted)}
     return {
@@ -157,4 +170,4 @@ def _check_corpus(file: Path) -> tuple[dict[str, object], list[Finding]]:
         "memories": stores.count("memory"),
         **restricted,
         "longest text": max(len(entry.text) for entry in corpus.entries),
-    }, []
+    }, findings

@@ -2,8 +2,8 @@
 
 | noun | spellings (case, spaces and hyphens do not matter) |
 | --- | --- |
-| id | ``id key _id doc_id document_id entry_id memory_id`` |
-| text | ``text content body contents`` |
+| id | ``id key _id doc_id document_id entry_id memory_id``, else (1) |
+| text | ``text content body contents``, else ``passage`` |
 | source_type | ``source_type``, else ``store type kind`` where it names a store |
 | title | ``title`` |
 | updated_at | ``updated_at updated last_updated last_modified modified_at lastmod``; ``date`` |
@@ -12,6 +12,8 @@
 | path | ``path file_path`` |
 | principals | ``principals allowed_users acl``: a list of names |
 | source, section | a file below the root, and the heading of the section to cut out of it |
+
+(1) ``docid docno corpus_id passage_id pid chunk_id``.
 """
 
 from __future__ import annotations
@@ -47,9 +49,12 @@ __all__ = [
 
 CORPUS_FIELDS = (
     Field(
-        "id", ("id", "key", "_id", "doc_id", "document_id", "entry_id", "memory_id"), required=True
+        "id",
+        ("id", "key", "_id", "doc_id", "document_id", "entry_id", "memory_id"),
+        weak=("docid", "docno", "corpus_id", "passage_id", "pid", "chunk_id"),
+        required=True,
     ),
-    Field("text", ("text", "content", "body", "contents"), required=True),
+    Field("text", ("text", "content", "body", "contents"), weak=("passage",), required=True),
     Field("source_type", ("source_type",), weak=("store", "type", "kind")),
     Field("title", ("title",)),
     Field(
@@ -73,7 +78,9 @@ _GROUPS: dict[str, Store] = {
 }
 _WRAPPERS = ("corpus", "entries", "passages", "chunks", "pages", "rows", "items", "data")
 CORPUS_WRAPPERS = (*_GROUPS, *_WRAPPERS)
-_ROW_FIELDS = frozenset(name for field in CORPUS_FIELDS[:2] for name in field.spellings)
+_ROW_FIELDS = frozenset(
+    name for field in CORPUS_FIELDS[:2] for name in (*field.spellings, *field.weak)
+)
 
 
 def find_entries(data: Value, path: str) -> list[tuple[Record, Store | None]]:

@@ -6,7 +6,7 @@
 | slice | ``slice kind type category`` |
 | query | ``query question``, else ``text q query_text user_input`` |
 | expected | ``expected relevant gold``, also with ``_ids _docs _chunks`` ...; else (1) |
-| grades | ``grades grade relevance`` |
+| grades | ``grades grade relevance relevances relevance_scores gains`` |
 | filter | ``filter filters`` |
 | user | ``user user_id`` |
 | class | ``class question_class`` |
@@ -82,7 +82,7 @@ GOLDEN_FIELDS = (
         # Answers are often prose, so they count only where nothing else could be meant.
         weak=("retrieval_gt", "reference_context_ids", "answers"),
     ),
-    Field("grades", ("grades", "grade", "relevance")),
+    Field("grades", ("grades", "grade", "relevance", "relevances", "relevance_scores", "gains")),
     Field("filter", ("filter", "filters")),
     Field("user", ("user", "user_id")),
     Field("class", ("class", "question_class"), guessed=False),

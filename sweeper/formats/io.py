@@ -190,7 +190,7 @@ def kind_of_file(path: str | Path) -> FileKind:
     if known & _spellings(GOLDEN_FIELDS, "expected", "grades"):
         return "golden"
     asks = bool(known & _spellings(GOLDEN_FIELDS, "query"))
-    tells = bool(known & _spellings(CORPUS_FIELDS, "text", "source"))
+    tells = bool(known & {*_spellings(CORPUS_FIELDS, "text", "source"), "passage"})
     if asks != tells:
         return "golden" if asks else "corpus"
     shown = ", ".join(quoted(name) for name in names) or "none"

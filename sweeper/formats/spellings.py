@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from sweeper.errors import InputError, Problem, Problems, did_you_mean
 from sweeper.formats.values import Bare, Record, Value, describe, quoted
 
 __all__ = ["Columns", "Field", "canonical", "field_names", "find_rows", "number_rows"]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,17 @@ class Columns:
         claimed = {name for names in self._names.values() for name in names}
         self._typos = self._close_names(name for name in self.found if name not in claimed)
         self._check_shape(rows)
+        alone = [name for name in self.found if name not in claimed]
+        _LOG.info(
+            "%s: read are %s; left alone: %s.",
+            path,
+            ", ".join(
+                f"{name} as {noun}" if canonical(name) != noun else name
+                for noun, names in self._names.items()
+                for name in names
+            ),
+            ", ".join(alone[:30]) or "none",
+        )
 
     def has(self, noun: str) -> bool:
         """Whether any row of the file has the noun."""
