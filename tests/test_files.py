@@ -116,6 +116,7 @@ def test_utf16_is_recognised(tmp_path: Path, encoding: str) -> None:
         (gzip.compress(b"rows", mtime=0), "a gzip archive"),
         (b"PK\x03\x04\x14\0\0\0", "a zip archive or an Excel workbook"),
         (b"PAR1\x15\0\x15", "a Parquet file"),
+        (b"ARROW1\0\0", "an Arrow or Feather file"),
         (b"\x28\xb5\x2f\xfd\xff", "a zstandard archive"),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF"),
         (b"\x89PNG\r\n\x1a\n\0\0", "a PNG image"),

@@ -566,6 +566,12 @@ def test_common_spellings_of_a_corpus_are_understood(entry_id: str, text: str, s
     assert corpus(row).entries == (Entry("1", "t", "memory"),)
 
 
+def test_a_corpus_may_be_texts_by_id() -> None:
+    found = corpus('{"007": "one",\n "b": ""}', "corpus.json").entries
+    assert found == (Entry("007", "one", "document"), Entry("b", "", "document"))
+    assert corpus('{"id": "a", "text": "b"}', "corpus.json").entries[0].entry_id == "a"
+
+
 @pytest.mark.parametrize("name", ["docid", "docno", "corpus-id", "passage_id", "pid", "chunk_id"])
 def test_names_that_may_mean_a_part_are_ids_where_no_other_is(name: str) -> None:
     assert corpus(f'{{"{name}": "007", "passage": "x"}}').entries[0].entry_id == "007"

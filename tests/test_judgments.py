@@ -146,7 +146,18 @@ def test_documents_in_the_second_column_are_told_whatever_the_grades(text: str) 
     assert "documents seem to stand in the second column" in refusal(text, "a.txt")
 
 
-def test_ranks_are_no_grades() -> None:
-    text = "1\ta\t1\n1\tb\t2\n1\tc\t3\n2\ta\t1\n"
-    assert "looks like a ranking" in refusal(text, "a.tsv")
-    assert len(golden("query-id\tcorpus-id\tscore\n" + text, "a.tsv")) == 2
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1\ta\t1\n1\tb\t2\n1\tc\t3\n2\ta\t1\n", "counts 1, 2, 3 in every query"),
+        ("1\ta\t9.25\n1\tb\t8.5\n1\tc\t8.1\n2\ta\t11\n", "holds fractions that fall"),
+    ],
+)
+def test_ranks_and_scores_are_no_grades(rows: str, message: str) -> None:
+    assert message in refusal(rows, "a.tsv")
+    assert len(golden("query-id\tcorpus-id\tgrade\n" + rows, "b.tsv")) == 2
+
+
+def test_fractions_that_do_not_fall_are_grades() -> None:
+    [query] = golden("1\ta\t0.5\n1\tb\t0.75\n1\tc\t0.5\n", "a.tsv").queries
+    assert query.grades == {"a": 0.5, "b": 0.75, "c": 0.5}

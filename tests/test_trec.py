@@ -280,6 +280,7 @@ TWO = {"q1": "how long?", "q2": "why so?"}
         ("t.tsv", "# topics\nquery_id\ttext\n" + TSV),
         ("t.jsonl", '{"_id": "q1", "text": "how long?"}\n{"_id": "q2", "text": "why so?"}\n'),
         ("t.json", '[{"id": "q1", "query": "how long?"}, {"id": "q2", "query": "why so?"}]'),
+        ("t.json", '{"q1": "how long?", "q2": "why so?"}'),
         ("t.csv", "qid,query\nq1,how long?\nq2,why so?\n"),
         (
             "t.txt",

@@ -25,7 +25,15 @@ from sweeper.corpus import STORES, Corpus, Entry, Store, cut_section, headings
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
 from sweeper.files import read_text
 from sweeper.formats.cells import read_names, read_tags
-from sweeper.formats.spellings import Columns, Field, canonical, field_names, find_rows, number_rows
+from sweeper.formats.spellings import (
+    Columns,
+    Field,
+    canonical,
+    field_names,
+    find_rows,
+    number_rows,
+    texts_by_id,
+)
 from sweeper.formats.values import (
     BareNull,
     Record,
@@ -82,12 +90,17 @@ _ROW_FIELDS = frozenset(
     name for field in CORPUS_FIELDS[:2] for name in (*field.spellings, *field.weak)
 )
 
+_ANY_NAME = frozenset(
+    (*CORPUS_WRAPPERS, "corpus", *(n for f in CORPUS_FIELDS for n in (*f.spellings, *f.weak)))
+)
+
 
 def find_entries(data: Value, path: str) -> list[tuple[Record, Store | None]]:
     """Return the rows of a corpus document, each with the store that its place implies.
 
     Understood are a list of rows, ``{"documents": [...], "memories": [...]}``, ``{"entries":
-    [...]}``, either of them under ``"corpus"`` (in a golden set's file, say), and ``{id: row}``.
+    [...]}``, either of them under ``"corpus"`` (in a golden set's file, say), ``{id: row}`` and
+    ``{id: text}``.
 
     Raises
     ------
@@ -115,6 +128,12 @@ def find_entries(data: Value, path: str) -> list[tuple[Record, Store | None]]:
             return found
         if groups:
             raise InputError(Problem("holds no entries. Give at least one.", path, data.line))
+    by_id = texts_by_id(data, _ANY_NAME)
+    if by_id is not None:
+        return [
+            (Record(by_id.line, {"id": entry_id, "text": text}.items()), None)
+            for entry_id, text in by_id.items()
+        ]
     rows = find_rows(data, _WRAPPERS, path=path, holds="entries", row_fields=_ROW_FIELDS)
     return [(row, None) for row in rows]
 

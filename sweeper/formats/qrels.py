@@ -186,16 +186,17 @@ def parse_qrels(text: str, path: str | Path) -> Qrels:
                 str(path),
             )
         )
-    if width == 3 and not has_header and _are_ranks(grades):
-        raise InputError(
-            Problem(
-                "looks like a ranking without scores, not like judgments: the last column counts "
-                "1, 2, 3 in every query. If it holds grades, put a header above: "
-                "query-id corpus-id score.",
-                str(path),
-                rows[0][0],
+    if width == 3 and not has_header:
+        results = _results(grades)
+        if results is not None:
+            raise InputError(
+                Problem(
+                    f"looks like results, not like judgments: the last column {results}. If it "
+                    "holds grades, put a header above: query-id corpus-id grade.",
+                    str(path),
+                    rows[0][0],
+                )
             )
-        )
     return Qrels(str(path), grades, lines, n_repeated)
 
 
@@ -314,12 +315,21 @@ def _documents_stand_second(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
     return len(seconds) > len(thirds) and (iterations or grades)
 
 
-def _are_ranks(grades: Mapping[QueryId, Mapping[Key, float]]) -> bool:
-    """Tell MS MARCO's runs, ``query document rank``: few scales of grades count to 3 in order."""
+def _results(grades: Mapping[QueryId, Mapping[Key, float]]) -> str | None:
+    """Tell lines of ``query document rank``, as MS MARCO has runs, and ``query document score``.
+
+    Few scales of grades count 1, 2, 3 in the order of the file, or are fractions that only fall.
+    """
     lists = [list(known.values()) for known in grades.values()]
-    return max(map(len, lists)) >= 3 and all(
-        found == list(range(1, len(found) + 1)) for found in lists
-    )
+    if max(map(len, lists)) < 3:
+        return None
+    if all(found == list(range(1, len(found) + 1)) for found in lists):
+        return "counts 1, 2, 3 in every query"
+    falling = all(found == sorted(found, reverse=True) for found in lists)
+    n_fractions = sum(not grade.is_integer() for found in lists for grade in found)
+    if falling and 2 * n_fractions > sum(map(len, lists)):
+        return "holds fractions that fall in every query, like scores"
+    return None
 
 
 def _check_topics(qrels: Qrels, topics: Mapping[QueryId, str], problems: Problems) -> None:

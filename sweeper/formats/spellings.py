@@ -16,7 +16,15 @@ from typing import NoReturn
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
 from sweeper.formats.values import Bare, Record, Value, describe, quoted
 
-__all__ = ["Columns", "Field", "canonical", "field_names", "find_rows", "number_rows"]
+__all__ = [
+    "Columns",
+    "Field",
+    "canonical",
+    "field_names",
+    "find_rows",
+    "number_rows",
+    "texts_by_id",
+]
 
 _LOG = logging.getLogger(__name__)
 
@@ -294,6 +302,25 @@ def find_rows(
         path,
         data.line,
     )
+
+
+def texts_by_id(data: Value, names: Collection[str]) -> Record | None:
+    """Return a document that maps ids to texts; ``None`` if it is another.
+
+    Parameters
+    ----------
+    data
+        The document.
+    names
+        Names of fields and wrappers. With one of them it is a row, or holds rows.
+    """
+    if not isinstance(data, Record) or not data or any(canonical(name) in names for name in data):
+        return None
+    return data if all(_is_quoted(text) for text in data.values()) else None
+
+
+def _is_quoted(value: Value) -> bool:
+    return isinstance(value, str) and not isinstance(value, Bare)
 
 
 def number_rows(rows: Sequence[Record]) -> dict[int, str]:

@@ -3,6 +3,7 @@
 | form | recognised by |
 | --- | --- |
 | rows with an id and a text, as BEIR's ``queries.jsonl`` | ``.jsonl .json .csv .yaml`` |
+| ``{id: text}`` | the same |
 | TREC's ``<top>`` blocks; the title is the question | ``<top>`` |
 | ``id<TAB>text`` lines, with a header or without | else |
 """
@@ -16,7 +17,7 @@ from sweeper.errors import InputError, Problem, Problems
 from sweeper.files import read_text
 from sweeper.formats.golden_rows import GOLDEN_FIELDS, GOLDEN_WRAPPERS
 from sweeper.formats.records import FORMATS, parse_source
-from sweeper.formats.spellings import Columns, Field, canonical, find_rows
+from sweeper.formats.spellings import Columns, Field, canonical, find_rows, texts_by_id
 from sweeper.formats.values import WrongValue, as_text, quoted
 from sweeper.golden import QueryId
 
@@ -86,7 +87,10 @@ def _entries(text: str, path: str | Path, problems: Problems) -> list[tuple[int,
 
 def _from_rows(text: str, path: str | Path, problems: Problems) -> list[tuple[int, str, str]]:
     source = parse_source(text, path)
-    known = {name for field in _FIELDS for name in (*field.spellings, *field.weak)}
+    known = _ID_NAMES | _TEXT_NAMES
+    by_id = texts_by_id(source.data, known | {*GOLDEN_WRAPPERS})
+    if by_id is not None:
+        return [(by_id.line, query_id, str(text).strip()) for query_id, text in by_id.items()]
     rows = find_rows(
         source.data, GOLDEN_WRAPPERS, path=source.path, holds="topics", row_fields=known
     )
