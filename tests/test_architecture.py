@@ -74,6 +74,7 @@ LAYERS: tuple[str, ...] = (
     "formats.values",
     "formats.json_text",
     "formats.yaml_text",
+    "formats.parquet",
     "formats.records",
     "formats.spellings",
     "formats.cells",

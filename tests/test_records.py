@@ -335,7 +335,7 @@ def test_the_content_tells_the_format_of_an_unknown_extension(text: str, kind: s
 def test_a_text_of_no_format_names_the_extensions() -> None:
     assert refusal("hello world", "notes.txt") == (
         "notes.txt: its format cannot be told. Use one of these extensions: "
-        ".json .jsonl .ndjson .jl .csv .tsv .tab .yaml .yml."
+        ".json .jsonl .ndjson .jl .parquet .pq .csv .tsv .tab .yaml .yml."
     )
 
 

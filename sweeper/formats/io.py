@@ -16,7 +16,7 @@ import yaml
 
 from sweeper.corpus import Corpus, Entry
 from sweeper.errors import InputError, Problem
-from sweeper.files import read_text, write_atomically
+from sweeper.files import write_atomically
 from sweeper.formats.cells import join_cell
 from sweeper.formats.corpus_folder import read_folder
 from sweeper.formats.corpus_rows import (
@@ -35,7 +35,7 @@ from sweeper.formats.golden_rows import (
 from sweeper.formats.judgments import are_qrels, named_judgments, read_judgments
 from sweeper.formats.llama_index import dataset_entries, dataset_questions
 from sweeper.formats.qrels import golden_of
-from sweeper.formats.records import FORMATS, Format, parse_source, read_source
+from sweeper.formats.records import FORMATS, Format, parse_source, read_source, source_text
 from sweeper.formats.spellings import Field, canonical, field_names, find_rows
 from sweeper.formats.values import Record, Value, quoted
 from sweeper.golden import GoldenSet, Key
@@ -72,7 +72,7 @@ def read_golden(
     Parameters
     ----------
     path
-        JSON, JSONL, CSV, TSV or YAML, or qrels.
+        JSON, JSONL, CSV, TSV, YAML or Parquet, or qrels.
     fields
         Noun (``query``, ``expected``, ...) to the name of the field that holds it. With
         ``document`` or ``grade`` among them, each row is a judgment.
@@ -89,7 +89,7 @@ def read_golden(
     InputError
         With every problem of the file, each with its line and remedy.
     """
-    text = read_text(path)
+    text = source_text(path)
     if topics is not None and not fields:
         return read_judgments(path, topics=topics, corpus_keys=corpus_keys, restricted=restricted)
     if are_qrels(text, path):
@@ -137,7 +137,7 @@ def read_corpus(
     Parameters
     ----------
     path
-        JSON, JSONL, CSV, TSV or YAML, or a folder.
+        JSON, JSONL, CSV, TSV, YAML or Parquet, or a folder.
     fields
         Noun (``id``, ``text``, ...) to the name of the field that holds it. Files only.
     root
@@ -174,7 +174,7 @@ def kind_of_file(path: str | Path) -> FileKind:
     """
     if Path(path).is_dir():
         return "corpus"
-    text = read_text(path)
+    text = source_text(path)
     if are_qrels(text, path):
         return "golden"
     source = parse_source(text, path)

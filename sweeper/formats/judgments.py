@@ -23,10 +23,9 @@ from pathlib import Path
 
 from sweeper.corpus import Entry
 from sweeper.errors import InputError, Problem, Problems
-from sweeper.files import read_text
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
 from sweeper.formats.qrels import Qrels, golden_of, looks_like_qrels, parse_qrels
-from sweeper.formats.records import FORMATS, Source, parse_source
+from sweeper.formats.records import FORMATS, Source, parse_source, source_text
 from sweeper.formats.spellings import Columns, Field, canonical, field_names
 from sweeper.formats.trec import TREC_NUMBER, looks_like_run
 from sweeper.formats.values import (
@@ -88,7 +87,7 @@ def read_judgments(
     InputError
         With every problem of the file, or what it looks like if it holds no judgments.
     """
-    text = read_text(path)
+    text = source_text(path)
     qrels = None
     if not are_qrels(text, path) and not looks_like_qrels(text) and _may_have_names(text, path):
         source = parse_source(text, path)

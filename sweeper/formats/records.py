@@ -5,6 +5,7 @@
 | JSON | ``.json`` | one document; numbers keep the text that was typed |
 | JSONL | ``.jsonl .ndjson .jl`` | an object a line; blank, ``#`` and ``//`` lines skipped |
 | CSV, TSV | ``.csv .tsv .tab`` | a header, then rows as written; see below for what is skipped |
+| Parquet | ``.parquet .pq`` | as JSONL, see ``parquet``; a line is a row |
 | YAML | ``.yaml .yml`` | one document; scalars keep the text that was typed |
 
 Any other extension: the content decides. Of a table are skipped: empty rows, ``sep=;``, columns
@@ -24,6 +25,7 @@ from typing import Literal, TypeAlias
 from sweeper.errors import InputError, Problem, Problems
 from sweeper.files import MAX_LINE_BYTES, read_text
 from sweeper.formats.json_text import JsonLines, parse_json
+from sweeper.formats.parquet import PARQUET, is_parquet, parquet_lines
 from sweeper.formats.values import Bare, Malformed, Record, Value, describe, quoted
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 
@@ -35,6 +37,7 @@ __all__ = [
     "load_yaml",
     "parse_source",
     "read_source",
+    "source_text",
 ]
 
 Format: TypeAlias = Literal["json", "jsonl", "csv", "tsv", "yaml"]
@@ -44,6 +47,7 @@ FORMATS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".jl": "jsonl",
+    **dict.fromkeys(PARQUET, "jsonl"),
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -81,7 +85,18 @@ def read_source(path: str | Path) -> Source:
         If the file cannot be read or parsed: every broken line of a JSONL, CSV or TSV file, the
         first fault of any other, each with its line and remedy.
     """
-    return parse_source(read_text(path), path)
+    return parse_source(source_text(path), path)
+
+
+def source_text(path: str | Path) -> str:
+    """Return the text of a data file, that of Parquet as JSON lines.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    return parquet_lines(path) if is_parquet(path) else read_text(path)
 
 
 def parse_source(text: str, path: str | Path) -> Source:

@@ -14,9 +14,8 @@ import re
 from pathlib import Path
 
 from sweeper.errors import InputError, Problem, Problems
-from sweeper.files import read_text
 from sweeper.formats.golden_rows import GOLDEN_FIELDS, GOLDEN_WRAPPERS
-from sweeper.formats.records import FORMATS, parse_source
+from sweeper.formats.records import FORMATS, parse_source, source_text
 from sweeper.formats.spellings import Columns, Field, canonical, find_rows, texts_by_id
 from sweeper.formats.values import WrongValue, as_text, quoted
 from sweeper.golden import QueryId
@@ -43,7 +42,7 @@ def read_topics(path: str | Path) -> dict[QueryId, str]:
     InputError
         With every problem of the file: no id, no text, an id twice.
     """
-    return parse_topics(read_text(path), path)
+    return parse_topics(source_text(path), path)
 
 
 def parse_topics(text: str, path: str | Path) -> dict[QueryId, str]:
