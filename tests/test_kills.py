@@ -46,16 +46,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return found, time.perf_counter() - started
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        0.55,
-        *(
-            pytest.param(n, marks=pytest.mark.slow)
-            for n in (0.35, 0.8, *random.Random(2).choices(range(100), k=20))
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.35, 0.55, 0.8, *random.Random(2).choices(range(100), k=20)])
 def test_a_killed_sweep_is_completed_by_the_same_command(
     tmp_path: Path, undisturbed: tuple[Path, float], moment: float
 ) -> None:

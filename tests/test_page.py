@@ -140,6 +140,7 @@ def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:
     assert "@import" not in page.styles[0]
 
 
+@pytest.mark.slow
 def test_a_page_is_small_and_the_same_every_time(results: Results) -> None:
     text = html_report(results)
     assert len(text.encode()) < 1_500_000 < MAX_BYTES == 3_000_000

@@ -18,6 +18,9 @@ from tests.reference_pages import error_kinds, exit_code_table, public_names
 DOCS = sorted(path.stem for path in (PROJECT / "docs").glob("*.md"))
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed")

@@ -158,6 +158,7 @@ def differences(
     return len(settings), parted
 
 
+@pytest.mark.slow
 def test_replay_equals_the_live_search_for_random_settings(site: Site) -> None:
     with site.engine() as engine:
         n_compared, parted = differences(engine, QUESTIONS, depth=20, n=300)

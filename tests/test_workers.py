@@ -89,6 +89,7 @@ def test_large_arrays_are_mapped_and_small_ones_copied_unchanged() -> None:
 # --- kills ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5 if FULL else 1))
 def test_kills_in_the_middle_of_messages_and_starts_lose_nothing(seed: int) -> None:
     n_items = 400 if FULL else 100
@@ -113,6 +114,7 @@ def suicidal(item: int) -> int:
     return item
 
 
+@pytest.mark.slow
 def test_a_time_that_no_system_can_wait_for_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole(squared, 3, 1, timeout_seconds=1e9) == {0: 0, 1: 1, 2: 4}
 
@@ -241,6 +243,7 @@ def parent(code: str = _PARENT) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     with parent() as process:
         assert process.stdout is not None
@@ -263,6 +266,7 @@ def told_and_asleep(item: int) -> int:
     return item
 
 
+@pytest.mark.slow
 def test_a_worker_ends_with_its_parent_in_the_middle_of_an_item(tmp_path: Path) -> None:
     with parent(_BUSY_PARENT) as process:
         until = time.monotonic() + 60

@@ -14,7 +14,10 @@ __all__ = ["reference"]  # the fixture
 NAMES = ("rrf_k", "min_similarity", "recency_half_life_days", "limit")
 
 
-@pytest.mark.parametrize("name", ["recency_half_life_days", "min_similarity", "rrf_k"])
+@pytest.mark.parametrize(
+    "name",
+    ["recency_half_life_days", "min_similarity", pytest.param("rrf_k", marks=pytest.mark.slow)],
+)
 def test_the_exact_curve_passes_through_every_expected_figure(
     reference: Reference, name: str
 ) -> None:

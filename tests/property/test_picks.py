@@ -198,6 +198,7 @@ def test_a_choice_is_that_of_a_plain_loop(case: Case) -> None:
         assert np.array_equal(figure, expected, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", get_args(Policy))
 @settings(deadline=None, max_examples=60)
 @given(case=cases())

@@ -197,6 +197,7 @@ def compare(n_examples: int, *, most_orders: int | None = None) -> tuple[int, in
     return compared, wider
 
 
+@pytest.mark.slow
 def test_tie_bounds_equal_those_of_trying_every_order() -> None:
     compared, wider = compare(300)
     assert compared > 1000
