@@ -219,9 +219,9 @@ _CONFIG_FORMATS = """
 
 JSON, JSONL, CSV, TSV, YAML and Parquet are read; the format follows from the extension. Rows may be
 bare or wrapped (`{{"queries": [...]}}`, `{{"documents": [...], "memories": [...]}}`), and JSONL may
-have comment lines that start with `#`. Case, spaces and hyphens in field names do not matter. A name
-in parentheses counts only in a file that uses none of the others. Ids stay as written: `001`, `1e5`
-and `null` are ids. When a file has a shape of its own, name its fields:
+have comment lines that start with `#`. Case, spaces and hyphens in field names do not matter. A
+name in parentheses counts only in a file that uses none of the others. Ids stay as written: `001`,
+`1e5` and `null` are ids. When a file has a shape of its own, name its fields:
 `golden: {{path: questions.csv, fields: {{query: q, expected: gold}}}}`. `sweep check FILE -v` says
 how each field was read, and which ones were left alone.
 
