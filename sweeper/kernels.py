@@ -6,8 +6,8 @@ which differs in the last bit.
 
 Trials stand side by side, one *lane* each, and every step is taken for all lanes at once. They are
 ordered by floor: in each query, lanes whose floors leave the same vector rows are neighbours, and
-share which rows are candidates and in which order ties stand. In a full grid all floors have the
-same lanes, so floors that leave the same rows are computed once. Feature values are counted as they
+share which rows are candidates and in which order ties stand. In a grid all floors have the same
+lanes, so floors that leave the same rows are computed once. Feature values are counted as they
 arise; positions are never stored.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -29,8 +29,13 @@ from sweeper.settings import Settings
 
 __all__ = ["count_features"]
 
+_Arrays: TypeAlias = tuple[NDArray[Any], ...]
+
 _LANES = 128
 """Lanes at once: few enough that the scores of a query's rows stay in the nearest cache."""
+
+_GRID_FROM = 16
+"""Lanes with the same floors from which they are counted apart from the rest."""
 
 _NO_FLOOR = float(np.finfo(np.float64).min)
 """Below every cosine, but above the padding of ``Layout.cosines``."""
@@ -52,11 +57,10 @@ def count_features(
     """
     counts = np.zeros((len(settings), evaluator.n_bins), np.int32)
     queries = _queries(layout)
-    cutoffs = np.array([feature.cutoff for feature in evaluator.features], np.int64)
     routed = any(item.routing for item in settings)
     for query_class, offset in _classes(layout, evaluator, routed=routed):
         for group in _groups(layout, settings, query_class):
-            own = _counted(layout, queries, group, evaluator.n_bins, cutoffs, offset)
+            own = _counted(layout, evaluator, queries, group, offset)
             counts[group.trials] += own.T[group.cell]
     return counts
 
@@ -76,12 +80,8 @@ def _classes(
         yield name, np.where(of_query == number, evaluator.offset, -1)
 
 
-def _queries(layout: Layout) -> tuple[NDArray[Any], ...]:
-    """Return the pool query by query.
-
-    Those are ages, shape (n_queries, n_slots); how many slots each query uses, from the front;
-    where each query's targets start, and each target's slot and key.
-    """
+def _queries(layout: Layout) -> _Arrays:
+    """Return age numbers, used slots and where targets start, by query; targets' slots and keys."""
     n_queries = layout.item.shape[1]
     return (
         np.ascontiguousarray(layout.age_number.T),
@@ -101,7 +101,7 @@ class _Group:
     Attributes
     ----------
     trials, cell : shape (n_trials,)
-        Number of each trial, and its cell. Cells go by floor.
+        Number of each trial, and its cell. Cells go by floor, then by lane.
     floors : ascending; shape (n_floors,) where all have the same lanes, else (n_lanes,)
     shared
         Whether all floors have the same lanes.
@@ -129,7 +129,7 @@ class _Group:
 def _groups(
     layout: Layout, settings: Sequence[Settings], query_class: str | None
 ) -> Iterator[_Group]:
-    """Split trials by what they have no lanes for, as questions of a class are ranked."""
+    """Split trials by what lanes cannot differ in, as questions of a class are ranked."""
     number: dict[object, int] = {}
     kind = np.array(
         [number.setdefault(_kind(s, query_class, layout), len(number)) for s in settings]
@@ -152,33 +152,51 @@ def _groups(
         floors = floor[trials]
         if VECTOR not in [layout.channels[place] for place in channels]:
             floors = np.zeros_like(floors)  # it cuts nothing
-        columns = np.stack([floors, kind[trials], rrf_k[trials], half_life[trials]])
-        order = np.lexsort(columns[::-1])
+        columns = np.stack([floors, half_life[trials], rrf_k[trials], kind[trials]])
+        order = np.lexsort(columns)
         new = np.r_[True, (columns[:, order[1:]] != columns[:, order[:-1]]).any(axis=0)]
-        cell = np.empty(len(trials), np.intp)
-        cell[order] = np.cumsum(new) - 1
+        number_of = np.empty(len(trials), np.intp)
+        number_of[order] = np.cumsum(new) - 1
         chosen = order[new]  # one trial of each cell
-        floors = floors[chosen]
-        distinct = np.unique(floors)
-        shared = False
-        if len(chosen) % len(distinct) == 0:
-            table = columns[1:, chosen].reshape(3, len(distinct), -1)
-            shared = bool((table == table[:, :1]).all())
-        if shared:
-            floors, chosen = distinct, chosen[: len(chosen) // len(distinct)]
-        lane = trials[chosen]
-        yield _Group(
-            trials=trials,
-            cell=cell,
-            floors=floors,
-            shared=shared,
-            limit=limit[kind[lane]],
-            rrf_k=rrf_k[lane],
-            half_life=half_life[lane],
-            weights=weights[kind[lane]][:, channels].T,
-            channels=channels,
-            prior=layout.prior(examples[kinds[0]]),
-        )
+        for cells, shared in _blocks(columns[:, chosen]):
+            numbers = np.full(len(chosen), -1, np.intp)
+            numbers[cells.ravel()] = np.arange(cells.size)
+            cell = numbers[number_of]
+            lane = trials[chosen[cells[0]]]
+            yield _Group(
+                trials=trials[cell >= 0],
+                cell=cell[cell >= 0],
+                floors=floors[chosen[cells[:, 0] if shared else cells[0]]],
+                shared=shared,
+                limit=limit[kind[lane]],
+                rrf_k=rrf_k[lane],
+                half_life=half_life[lane],
+                weights=weights[kind[lane]][:, channels].T,
+                channels=channels,
+                prior=layout.prior(examples[kinds[0]]),
+            )
+
+
+def _blocks(cells: FloatArray) -> Iterator[tuple[NDArray[np.intp], bool]]:
+    """Split cells into grids, in which all floors have the same lanes, and the rest.
+
+    ``cells`` holds the floor of each and then what makes its lane, by lane and floor. Yields their
+    numbers and whether they are a grid: shape (n_floors, n_lanes), or (1, n_lanes) for the rest.
+    """
+    starts = np.flatnonzero(np.r_[True, (cells[1:, 1:] != cells[1:, :-1]).any(axis=0)])
+    lanes_of: dict[bytes, list[int]] = {}
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), cells.shape[1]], strict=True):
+        lanes_of.setdefault(cells[0, start:end].tobytes(), []).append(start)
+    rest = []
+    for floors, lanes in lanes_of.items():
+        block = np.array(lanes) + np.arange(len(floors) // cells.itemsize)[:, None]
+        if len(lanes) >= _GRID_FROM:
+            yield block, True
+        else:
+            rest.append(block.ravel())
+    if rest:
+        left = np.concatenate(rest)
+        yield left[np.argsort(cells[0, left], kind="stable")][None], False
 
 
 def _kind(item: Settings, query_class: str | None, layout: Layout) -> object:
@@ -192,15 +210,11 @@ def _kind(item: Settings, query_class: str | None, layout: Layout) -> object:
 
 
 def _counted(
-    layout: Layout,
-    queries: tuple[NDArray[Any], ...],
-    group: _Group,
-    n_bins: int,
-    cutoffs: NDArray[np.int64],
-    offset: NDArray[np.intp],
+    layout: Layout, evaluator: Evaluator, queries: _Arrays, group: _Group, offset: NDArray[np.intp]
 ) -> NDArray[np.int32]:
     """Return the bin counts of a group's cells, shape (n_bins, n_cells)."""
-    n_lanes = len(group.rrf_k)
+    n_bins, n_lanes = evaluator.n_bins, len(group.rrf_k)
+    cutoffs = np.array([feature.cutoff for feature in evaluator.features], np.int64)
     counts = np.zeros((n_bins, len(group.floors) if group.shared else 1, n_lanes), np.int32)
     names = [layout.channels[number] for number in group.channels]
     vector = names.index(VECTOR) if VECTOR in names else -1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,14 +27,17 @@ METRICS = parse_metrics(["recall@1", "recall@3", "recall@10", "hit@2", "mrr"])
 
 def assert_equal_counts(pool: Pool, golden: GoldenSet, choices: list[Settings]) -> None:
     """Compare bin counts, which decide every figure, and the figures themselves."""
-    from sweeper.kernels import count_features
+    from sweeper import kernels
 
     replay = Replay(pool, golden, compiled=False).of(choices[0])
     layout = replay.layout(choices[0].effective_depth)
     evaluator = Evaluator(replay.judgments, METRICS, max(item.limit for item in choices))
     numpy_counts = evaluator.count(replay.positions(choices))
     if len(replay.judgments.answerable):
-        assert numpy_counts.tolist() == count_features(layout, evaluator, choices).tolist()
+        for grid_from in (1, 3, 1000):  # everything is grids, some is, nothing is
+            with patch.object(kernels, "_GRID_FROM", grid_from):
+                counts = kernels.count_features(layout, evaluator, choices)
+            assert numpy_counts.tolist() == counts.tolist()
     own = replay.figures(choices, METRICS)
     other = Replay(pool, golden, compiled=True).figures(choices, METRICS)
     assert own.value.tobytes() == other.value.tobytes()
