@@ -32,8 +32,8 @@ _CHUNK = 1 << 22
 _MANY_HALF_LIVES = 100
 """Half-lives per combination of the other knobs from which numpy is the faster way."""
 
-_TRIALS_AT_ONCE = 1 << 15
-"""Trials per call of the compiled kernel, which keeps counts and no positions."""
+_COUNTS = 1 << 23
+"""Bin counts held at once by the compiled kernel, which keeps no positions."""
 
 _COMPILED_FROM = 20_000_000
 """Trial-queries from which loading the compiled kernel pays: some seconds of plain numpy."""
@@ -190,7 +190,8 @@ class Replay:
         evaluator = Evaluator(self.judgments, metrics, limit)
         count = self._compiled(evaluator, settings)
         value = np.empty((len(settings), len(evaluator.groups), len(metrics)))
-        for trials in self._chunks(settings, _TRIALS_AT_ONCE if count is not None else None):
+        at_once = None if count is None else max(1, _COUNTS // evaluator.n_bins)
+        for trials in self._chunks(settings, at_once):
             chosen = [settings[t] for t in trials]
             if count is not None:
                 counts = count(self.layout(chosen[0].effective_depth), evaluator, chosen)
