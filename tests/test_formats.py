@@ -426,6 +426,17 @@ def test_what_is_no_list_in_a_cell_is_explained(cell: str, message: str) -> None
     assert message in found
 
 
+def test_a_long_cell_that_is_no_list_is_refused_at_once() -> None:
+    for cell in ("[" + "[a] " * 5000, "['a' " * 5000, "('a', " * 5000):
+        text = f'query,expected\na,"{cell}"\n'
+        assert "golden.csv:2" in golden_refusal(text, "golden.csv", corpus_keys=[])
+
+
+def test_a_question_of_many_rows_is_put_together_at_once() -> None:
+    text = "query,expected\n" + "".join(f"x?,d{n}\n" for n in range(20_000))
+    assert len(only(text, "golden.csv").expected) == 20_000
+
+
 def test_a_decimal_comma_is_told() -> None:
     found = golden_refusal("query;expected;grade\na;x;1,5\n", "golden.csv")
     assert "Write 1.5, with a point." in found
@@ -459,9 +470,13 @@ def test_rows_of_one_question_are_put_together_and_counted(
     assert "2 rows with a question of a row above" in caplog.text
 
 
-def test_a_question_asked_again_with_the_same_keys_counts_again() -> None:
-    found = golden("query,expected\nx?,a|b\nx?,b|a\nx?,c\n".replace("x?,c", "y?,c"), "g.csv")
-    assert [query.text for query in found.queries] == ["x?", "x?", "y?"]
+def test_a_question_asked_again_with_the_same_keys_counts_again_in_its_place() -> None:
+    found = golden("query,expected\nx?,a|b\ny?,c\nx?,b|a\n", "golden.csv").queries
+    assert [(query.query_id, query.text) for query in found] == [
+        ("q001", "x?"),
+        ("q002", "y?"),
+        ("q003", "x?"),
+    ]
 
 
 def test_the_same_text_in_another_slice_or_by_another_user_is_another_question() -> None:

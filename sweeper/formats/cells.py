@@ -77,7 +77,7 @@ _PYTHON_LIST = re.compile(rf"\[\s*{_PYTHON_TEXT}(?:\s*,\s*{_PYTHON_TEXT})*\s*,?\
 
 def _parse_python_list(cell: str) -> list[Value] | None:
     """Return the texts of a list as Python prints it; ``None`` for anything else."""
-    nested = re.fullmatch(r"\[(?:\s*\[[^\[\]]*\]\s*,?)+\]", cell)
+    nested = re.fullmatch(r"\[\s*(?:\[[^\[\]]*\]\s*(?:,\s*)?)+\]", cell)
     if nested is not None:
         inner = [_parse_python_list(part) for part in re.findall(r"\[[^\[\]]*\]", cell)]
         return None if None in inner else list(inner)

@@ -39,25 +39,25 @@ def merge_repeats(
     tuple of list of Query and count
         The questions in the order of their first rows, and how many rows were added to others.
     """
-    groups: dict[object, list[tuple[Record, Query]]] = {}
-    for row, query in read:
-        groups.setdefault(query.query_id if by_id else _asked(query), []).append((row, query))
-    found: list[Query] = []
+    groups: dict[object, list[int]] = {}
+    for place, (_, query) in enumerate(read):
+        groups.setdefault(query.query_id if by_id else _asked(query), []).append(place)
+    found: dict[int, Query] = {}
     n_added = 0
-    for group in groups.values():
-        first = group[0][1]
-        if not by_id and all(_same(query, first) for _, query in group):
-            found += [query for _, query in group]
+    for places in groups.values():
+        first = read[places[0]][1]
+        if not by_id and all(_same(read[place][1], first) for place in places):
+            found.update((place, read[place][1]) for place in places)
             continue
-        for row, query in group[1:]:
-            problem = _contradiction(first, query)
+        together = _Together(first)
+        for row, query in (read[place] for place in places[1:]):
+            problem = together.add(query)
             if problem is not None:
                 report(row, problem)
             else:
-                first = _together(first, query)
                 n_added += 1
-        found.append(first)
-    return found, n_added
+        found[places[0]] = together.query()
+    return [found[place] for place in sorted(found)], n_added
 
 
 def _asked(query: Query) -> object:
@@ -68,33 +68,46 @@ def _same(a: Query, b: Query) -> bool:
     return set(a.expected) == set(b.expected) and a.grades == b.grades and a.judged == b.judged
 
 
-def _contradiction(first: Query, query: Query) -> str | None:
-    name = f"the question {quoted(first.query_id)}"
-    if _asked(first) != _asked(query):
-        return f"{name} has another slice, user, filter or class in a row above. Keep one of them."
-    if not first.expected or not query.expected:
-        return f"{name} expects nothing in one row and something in another. Keep one of them."
-    for key in (*query.expected, *query.judged):
-        before, here = _worth(first, key), _worth(query, key)
-        if before is not None and before != here:
-            return f"{name} grades {quoted(key)} otherwise in a row above. Keep one of them."
-    return None
+class _Together:
+    """What the rows of one question say together."""
+
+    def __init__(self, first: Query) -> None:
+        self.first = first
+        self.worth = _worth(first)
+        self.grades = dict(first.grades)
+
+    def add(self, query: Query) -> str | None:
+        """Add what a further row says; return instead what contradicts the rows above it."""
+        name = f"the question {quoted(self.first.query_id)}"
+        if _asked(self.first) != _asked(query):
+            return (
+                f"{name} has another slice, user, filter or class in a row above. Keep one of them."
+            )
+        if bool(self.first.expected) != bool(query.expected):
+            return f"{name} expects nothing in one row and something in another. Keep one of them."
+        worth = _worth(query)
+        for key, grade in worth.items():
+            if self.worth.get(key, grade) != grade:
+                return f"{name} grades {quoted(key)} otherwise in a row above. Keep one of them."
+        self.worth.update(worth)
+        self.grades.update(query.grades)
+        return None
+
+    def query(self) -> Query:
+        return replace(
+            self.first,
+            expected=tuple(key for key, grade in self.worth.items() if grade > 0),
+            grades=self.grades,
+            judged=tuple(key for key, grade in self.worth.items() if grade <= 0),
+        )
 
 
-def _worth(query: Query, key: Key) -> float | None:
-    """Return the grade of a key; 0 where it is judged and not expected, ``None`` where unknown."""
-    if key in query.judged:
-        return 0.0
-    return query.grades.get(key, 1.0) if key in query.expected else None
-
-
-def _together(first: Query, query: Query) -> Query:
-    return replace(
-        first,
-        expected=tuple(dict.fromkeys((*first.expected, *query.expected))),
-        grades={**first.grades, **query.grades},
-        judged=tuple(dict.fromkeys((*first.judged, *query.judged))),
-    )
+def _worth(query: Query) -> dict[Key, float]:
+    """Return the grade of each key; 0 where it is judged and not expected."""
+    return {
+        **{key: query.grades.get(key, 1.0) for key in query.expected},
+        **dict.fromkeys(query.judged, 0.0),
+    }
 
 
 _BLANK = r"[\s\u200b\ufeff]"

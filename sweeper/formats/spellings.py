@@ -232,6 +232,7 @@ class Columns:
         remark = ""
         if not claimed and all(isinstance(value, Bare) for value in rows[0].values()):
             remark = " If these are a row, put a line above it that names the columns."
+            example = dict.fromkeys(missing, "...")
         elif "expected" in missing:
             remark = " What is expected are ids of documents, not texts."
         raise InputError(
