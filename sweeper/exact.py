@@ -32,7 +32,6 @@ from sweeper.knobs import TRIPLES, Value, knob
 from sweeper.layout import Layout
 from sweeper.metrics import Metric
 from sweeper.pools import FloatArray
-from sweeper.ranking import decay_factor
 from sweeper.replay import Replay
 from sweeper.rounding import LIGHTEST, NO_DOUBT, doubt_along_weight, doubt_along_x, stretches
 from sweeper.settings import Settings
@@ -346,9 +345,7 @@ class _Builder:
         routed = [other for other in self.settings.routing if ".weights." in other]
         nothing = dict.fromkeys([*(f"weights.{c}" for c in self.layout.channels), *routed], 0.0)
         alone = self.settings.with_values({**nothing, name: 1.0})
-        ages = self.layout.ages.tolist()
-        half_life = self.settings.recency_half_life_days
-        decay = np.array([decay_factor(age, half_life) for age in ages])
+        [decay] = self.layout.factors([self.settings.recency_half_life_days])
         base = np.full(self.layout.n_targets, ABSENT, np.int64)
         parts: list[Steps] = []
         unsettled: set[int] = set()

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeper.golden import Key
 from sweeper.pools import VECTOR, FloatArray, KeyFactors, Pool
+from sweeper.ranking import decay_factors
 from sweeper.runs import Judgments
 from sweeper.settings import Prior, Settings
 
@@ -210,18 +209,9 @@ class Layout:
         return found
 
     def factors(self, half_lives: Sequence[float]) -> FloatArray:
-        """Return what each age leaves of a score, shape (n_half_lives, n_ages).
-
-        Bit for bit what ``ranking.decay_factor`` gives: the same function of the same quotients,
-        without a call of Python for each.
-        """
-        factors = np.ones((len(half_lives), len(self.ages)))
-        for row, half_life in zip(factors, half_lives, strict=True):
-            if half_life > 0:
-                with np.errstate(over="ignore"):
-                    exponents = -(self.ages / half_life)
-                row[:] = np.fromiter(map(math.pow, repeat(2.0), exponents.tolist()), np.float64)
-        return factors
+        """Return what each age leaves of a score, shape (n_half_lives, n_ages)."""
+        rows = [decay_factors(self.ages, half_life) for half_life in half_lives]
+        return np.stack(rows) if rows else np.empty((0, len(self.ages)))
 
     def survivors(self, floor: float | None) -> NDArray[np.int32]:
         """Return how many vector rows of each query are not below a floor, shape (n_queries,)."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from sweeper.errors import InputError, did_you_mean
 from sweeper.golden import Key
-from sweeper.ranking import decay_factor
+from sweeper.ranking import decay_factors
 from sweeper.settings import Prior
 
 __all__ = [
@@ -195,7 +195,7 @@ class _Offers:
         n = len(self) if n is None else _count(n, len(self))
         now = (as_of - _EPOCH) // _MICROSECOND
         ages = [(now - at) / _DAY_MICROSECONDS for at in self.at[:n].tolist()]
-        weights = np.array([decay_factor(age, half_life_days) for age in ages], np.float64)
+        weights = decay_factors(np.array(ages, np.float64), half_life_days)
         some = slice(int(self.start[n]))
         page, position, cited = self.page[some], self.position[some], self.cited[some]
         weight = weights[self.interaction[some]]

@@ -6,13 +6,17 @@ for thousands of settings at once and is tested against it. The sort and tie rul
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from types import MappingProxyType
+
+import numpy as np
 
 from sweeper.corpus import STORES, Store
 from sweeper.golden import ItemId, Key, Query
-from sweeper.pools import LEXICAL, VECTOR, Candidate, Pool, QueryCandidates
+from sweeper.pools import LEXICAL, VECTOR, Candidate, FloatArray, Pool, QueryCandidates
 from sweeper.settings import Settings
 
 __all__ = [
@@ -23,6 +27,7 @@ __all__ = [
     "boost",
     "decay",
     "decay_factor",
+    "decay_factors",
     "fuse",
     "merge_stores",
     "order_and_cut",
@@ -207,6 +212,15 @@ def decay_factor(age_days: float, half_life_days: float) -> float:
         factor: float = 2.0 ** -(age_days / half_life_days)
         return factor
     return 1.0
+
+
+def decay_factors(ages_days: FloatArray, half_life_days: float) -> FloatArray:
+    """Return ``decay_factor`` of many ages, bit for bit, without a call of Python for each."""
+    if not half_life_days > 0:
+        return np.ones_like(ages_days)
+    with np.errstate(over="ignore"):
+        exponents = np.where(ages_days > 0, -(ages_days / half_life_days), 0.0)
+    return np.fromiter(map(math.pow, repeat(2.0), exponents.tolist()), np.float64)
 
 
 def boost(row: RankedRow, prior: float) -> RankedRow:

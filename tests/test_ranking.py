@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sweeper.pools import Candidate, QueryCandidates
-from sweeper.ranking import RankedRow, decay_factor, rank
+from sweeper.ranking import RankedRow, decay_factor, decay_factors, rank
 from sweeper.settings import Settings
 from tests.builders import document, documents, found, memory
+from tests.property.pools import HALF_LIVES
 
 
 def order(rows: list[RankedRow]) -> str:
@@ -275,3 +279,16 @@ def test_the_decay_factor_is_two_to_the_minus_age_over_half_life(
     age: float, half_life: float, factor: float
 ) -> None:
     assert decay_factor(age, half_life) == factor
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e300) | st.just(math.nan), max_size=20),
+    HALF_LIVES | st.floats(0, 1e300),
+)
+def test_many_decay_factors_are_each_ones_to_the_last_bit(ages: list[float], days: float) -> None:
+    wanted = np.array([decay_factor(age, days) for age in ages], np.float64)
+    assert decay_factors(np.array(ages, np.float64), days).tobytes() == wanted.tobytes()
+
+
+def test_an_age_of_so_many_half_lives_that_their_number_overflows_leaves_nothing() -> None:
+    assert decay_factors(np.array([0.0, 1e300]), 1e-300).tolist() == [1.0, 0.0]
