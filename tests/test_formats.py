@@ -10,6 +10,8 @@ import pytest
 from sweeper.corpus import Corpus, Entry
 from sweeper.errors import InputError
 from sweeper.formats import read_corpus, read_golden, write_corpus, write_golden
+from sweeper.formats.cells import split_cell
+from sweeper.formats.values import WrongValue
 from sweeper.golden import GoldenSet, Query
 
 
@@ -1017,3 +1019,12 @@ def test_the_bundled_corpus_is_read() -> None:
     harbor = Path(__file__).resolve().parents[1] / "configs" / "corpora" / "harbor"
     found = read_corpus(harbor / "corpus.jsonl")
     assert len(read_golden(harbor / "golden.jsonl", corpus_keys=found.keys)) >= 140
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["['a'" + " " * 200_000, "['a'," + " " * 200_000 + "x]", "[" + "[] " * 100_000 + "x"],
+)
+def test_a_long_cell_that_is_no_list_is_read_once(cell: str) -> None:
+    with pytest.raises(WrongValue, match="starts like JSON, but is not"):
+        split_cell(cell)

@@ -71,14 +71,15 @@ def split_cell(cell: Value) -> Value:
 
 
 # Texts alone, with commas between: NumPy prints none, and Python would join such texts to one.
-_PYTHON_TEXT = r"""(?:'(?:[^'\\]|\\['"\\])*'|"(?:[^"\\]|\\['"\\])*")"""
-_PYTHON_LIST = re.compile(rf"\[\s*{_PYTHON_TEXT}(?:\s*,\s*{_PYTHON_TEXT})*\s*,?\s*\]")
+# Possessive: whatever the cell, it is read once.
+_PYTHON_TEXT = r"""(?:'(?:[^'\\]|\\['"\\])*+'|"(?:[^"\\]|\\['"\\])*+")"""
+_PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}(?:\s*+,\s*+{_PYTHON_TEXT})*+\s*+,?+\s*+\]")
+_NESTED_LIST = re.compile(r"\[\s*+(?:\[[^\[\]]*+\]\s*+(?:,\s*+)?+)++\]")
 
 
 def _parse_python_list(cell: str) -> list[Value] | None:
     """Return the texts of a list as Python prints it; ``None`` for anything else."""
-    nested = re.fullmatch(r"\[\s*(?:\[[^\[\]]*\]\s*(?:,\s*)?)+\]", cell)
-    if nested is not None:
+    if _NESTED_LIST.fullmatch(cell):
         inner = [_parse_python_list(part) for part in re.findall(r"\[[^\[\]]*\]", cell)]
         return None if None in inner else list(inner)
     if not _PYTHON_LIST.fullmatch(cell):
