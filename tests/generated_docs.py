@@ -234,8 +234,8 @@ is no `|`, or a line break; a list as JSON or Python prints it is one, too. An i
 (whichever chunk is found) or a memory. A file without slices is one slice, `all`. `filter` is a
 mapping of tag to value, plus `path` (a prefix) and `store`.
 
-Rows of one question with an expected id each are put together, and counted in a warning: rows of
-the same id and text, or without ids, of the same text, slice, user and filter.
+A row is a question with all that it expects: an id that comes again is an error, and without ids
+rows that ask the same and expect otherwise are counted in a warning.
 
 `class` is the class that a question belongs to; figures are per `slice`, so figures per class need
 slices too. `routed_as` and `rule` are not for you to write: a sweep keeps there, in its own copy of

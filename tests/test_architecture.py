@@ -78,7 +78,7 @@ LAYERS: tuple[str, ...] = (
     "formats.records",
     "formats.spellings",
     "formats.cells",
-    "formats.repeats",
+    "formats.doubts",
     "formats.golden_rows",
     "formats.corpus_rows",
     "formats.corpus_folder",

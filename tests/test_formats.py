@@ -434,11 +434,6 @@ def test_a_long_cell_that_is_no_list_is_refused_at_once() -> None:
         assert "golden.csv:2" in golden_refusal(text, "golden.csv", corpus_keys=[])
 
 
-def test_a_question_of_many_rows_is_put_together_at_once() -> None:
-    text = "query,expected\n" + "".join(f"x?,d{n}\n" for n in range(20_000))
-    assert len(only(text, "golden.csv").expected) == 20_000
-
-
 def test_a_decimal_comma_is_told() -> None:
     found = golden_refusal("query;expected;grade\na;x;1,5\n", "golden.csv")
     assert "Write 1.5, with a point." in found
@@ -459,21 +454,40 @@ def test_grades_in_a_list_beside_the_keys_are_kept(name: str) -> None:
     assert query.grades == {"a": 2.0, "b": 1.0}
 
 
-@pytest.mark.parametrize("head", ["id,query,expected", "query,expected"])
-def test_rows_of_one_question_are_put_together_and_counted(
-    head: str, caplog: pytest.LogCaptureFixture
+def test_a_question_in_several_rows_is_read_as_several_and_warned_of(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    ids = ("q001,", "q002,") if head.startswith("id") else ("", "")
-    text = f"{head}\n{ids[0]}x?,a\n{ids[1]}y?,c\n{ids[0]}x?,b\n{ids[0]}x?,a\n"
-    assert golden(text, "golden.csv").queries == (
-        Query("q001", "all", "x?", ("a", "b")),
-        Query("q002", "all", "y?", ("c",)),
-    )
-    assert "2 rows with a question of a row above" in caplog.text
+    text = "query,expected\nx?,a\ny?,c\nx?,b\nx?,a\nx?,d\n"
+    found = golden(text, "golden.csv").queries
+    assert [(query.query_id, query.expected) for query in found] == [
+        ("q001", ("a",)),
+        ("q002", ("c",)),
+        ("q003", ("b",)),
+        ("q004", ("a",)),
+        ("q005", ("d",)),
+    ]
+    assert "golden.csv: 2 rows with the question of a row above and other expected" in caplog.text
+    assert "write all its keys in one row" in caplog.text
 
 
-def test_a_question_asked_again_with_the_same_keys_counts_again_in_its_place() -> None:
+@pytest.mark.parametrize(
+    ("second", "remedy"),
+    [
+        ("1,x?,b", "Write all keys of a question in one row."),
+        ("1,x?,a", "Write all keys of a question in one row."),
+        ("1,y?,b", "Rename one of them."),
+    ],
+)
+def test_an_id_belongs_to_one_row(second: str, remedy: str) -> None:
+    found = golden_refusal(f"id,query,expected\n1,x?,a\n{second}\n", "golden.csv")
+    assert found == f'golden.csv:3: the id "1" is taken by line 2. {remedy}'
+
+
+def test_a_question_asked_again_with_the_same_keys_counts_again_in_its_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     found = golden("query,expected\nx?,a|b\ny?,c\nx?,b|a\n", "golden.csv").queries
+    assert not caplog.records
     assert [(query.query_id, query.text) for query in found] == [
         ("q001", "x?"),
         ("q002", "y?"),
@@ -481,30 +495,12 @@ def test_a_question_asked_again_with_the_same_keys_counts_again_in_its_place() -
     ]
 
 
-def test_the_same_text_in_another_slice_or_by_another_user_is_another_question() -> None:
+def test_the_same_text_in_another_slice_or_by_another_user_is_another_question(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     text = "query,slice,user,expected\nx?,s,ada,a\nx?,t,ada,b\nx?,s,ben,c\n"
     assert len(golden(text, "golden.csv")) == 3
-
-
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [
-        ("1,other?,b,", 'the id "1" is taken by line 2'),
-        ("1,x?,[],", "expects nothing in one row and something in another"),
-        ("1,x?,a,1", 'grades "a" otherwise in a row above'),
-    ],
-)
-def test_rows_of_one_question_that_contradict_each_other_are_an_error(
-    second: str, message: str
-) -> None:
-    found = golden_refusal(f"id,query,expected,grade\n1,x?,a,2\n{second}\n", "golden.csv")
-    assert message in found
-    assert "golden.csv:3" in found
-
-
-def test_one_question_may_not_change_its_slice() -> None:
-    found = golden_refusal("id,query,slice,expected\n1,x?,s,a\n1,x?,t,b\n", "golden.csv")
-    assert "has another slice, user, filter or class in a row above" in found
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(

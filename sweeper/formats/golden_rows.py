@@ -25,13 +25,12 @@ import logging
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from sweeper.corpus import Entry, may_see
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.cells import read_mapping, split_cell
-from sweeper.formats.repeats import doubts, merge_repeats
+from sweeper.formats.doubts import asked_again, odd_keys
 from sweeper.formats.spellings import Columns, Field, canonical, field_names, number_rows
 from sweeper.formats.values import (
     BareNull,
@@ -41,7 +40,6 @@ from sweeper.formats.values import (
     as_number,
     as_optional_text,
     as_text,
-    counted,
     describe,
     listed,
     quoted,
@@ -159,11 +157,7 @@ def golden_from_rows(
     )
     columns = Columns(rows, table, explicit=fields, path=path, role="golden")
     reader = _Reader(columns, rows, is_table)
-    read = [(row, query) for row in rows if (query := reader.query(row)) is not None]
-    by_id = columns.has("id")
-    queries, n_added = merge_repeats(read, by_id=by_id, report=reader.add)
-    if n_added and not by_id:
-        queries = [replace(q, query_id=reader.number(n)) for n, q in enumerate(queries, start=1)]
+    queries = [query for row in rows if (query := reader.query(row)) is not None]
     if corpus_keys is not None:
         reader.check_keys(corpus_keys)
     if stores is not None:
@@ -171,16 +165,13 @@ def golden_from_rows(
     if restricted:
         reader.check_access(restricted)
     reader.problems.raise_if_any()
-    if n_added:
-        _LOG.warning(
-            "%s: %s with a question of a row above and further expected keys: put together.",
-            path,
-            counted(n_added, "row"),
-        )
+    again = asked_again(queries)
+    if again is not None:
+        _LOG.warning("%s: %s", path, again)
     if corpus_keys is None:
         if columns.label("expected") == '"answers"' and columns.is_weak("expected"):
             _LOG.warning('%s: "answers" are taken for the ids of documents.', path)
-        for note in doubts(queries, is_table=is_table):
+        for note in odd_keys(queries, is_table=is_table):
             _LOG.warning("%s: %s", path, note)
     return GoldenSet(tuple(queries))
 
@@ -285,19 +276,17 @@ class _Reader:
 
     def id(self, row: Record) -> str:
         if not self.columns.has("id"):
-            return self.number(self.n_read)
+            return f"q{self.n_read:0{self.id_width}d}"
         query_id = self.text(
             row, "id", "Give every row an id, or none (then they are q001, q002, ...)."
         )
         first = self.seen.setdefault(query_id, row) if query_id else row
-        if first is not row and self.columns.get(first, "query") != self.columns.get(row, "query"):
+        if first is not row:
             place = self.places.get(id(first), f"line {first.line}")
-            self.add(row, f"the id {quoted(query_id)} is taken by {place}. Rename one of them.")
+            same = self.columns.get(first, "query") == self.columns.get(row, "query")
+            remedy = "Write all keys of a question in one row" if same else "Rename one of them"
+            self.add(row, f"the id {quoted(query_id)} is taken by {place}. {remedy}.")
         return query_id
-
-    def number(self, place: int) -> str:
-        """Return the id of a question in a file without ids, by its 1-based place."""
-        return f"q{place:0{self.id_width}d}"
 
     def slice(self, row: Record) -> str:
         if not self.columns.has("slice"):
