@@ -6,6 +6,7 @@ at once. Problems that need the golden set are found by ``Config.check_figures``
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sweeper.config_captures import engine_block
+from sweeper.config_captures import engine_block, texts_of
 from sweeper.config_file import ConfigFile, PlotBlock
 from sweeper.config_problems import Located, Location, got
 from sweeper.config_space import named_knobs, read_arms, read_current, read_space
@@ -176,6 +177,19 @@ class Config:
         """Return what identifies the sweep: the config without how its results are shown."""
         shown = {"plots", "table"}
         return self.file.model_dump(mode="json", exclude=shown, exclude_defaults=True)
+
+    def captured_files(self) -> dict[str, Path]:
+        """Return the files that values of the engine's keys name, by the text that names them."""
+        values = [value for _, arm in self.arms for value in arm.capture.values()]
+        for name in self.space.knobs:
+            if name.startswith(CAPTURE_PREFIX) and name in self.space.choices:
+                values += self.space.values(name)
+        found = {}
+        for text in sorted({text for value in values for text in texts_of(value)}):
+            with contextlib.suppress(OSError, ValueError):  # no path
+                if self.resolve(text).is_file():
+                    found[text] = self.resolve(text)
+        return found
 
     def check_figures(self, golden: GoldenSet) -> None:
         """Check that every figure the config names exists in the golden set.

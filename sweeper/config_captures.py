@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,7 +14,7 @@ from sweeper.config_problems import Located, Location
 from sweeper.engine_blocks import EngineBlock
 from sweeper.knobs import CAPTURE_PREFIX, Knob, Value, knob
 
-__all__ = ["engine_block", "read_captured", "todays_value"]
+__all__ = ["engine_block", "read_captured", "texts_of", "todays_value"]
 
 
 def engine_block(file: ConfigFile, captured: Mapping[str, Value]) -> EngineBlock:
@@ -69,6 +70,21 @@ def read_captured(
         return False
     into[name] = _canonical(block, steps)
     return True
+
+
+def texts_of(value: Value) -> Iterator[str]:
+    """Yield every text in a value of a key of the engine's block; a block is known by its JSON."""
+    found: Any = value
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with contextlib.suppress(ValueError):
+            found = json.loads(value)
+    waiting = [found]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict | list):
+            waiting += item.values() if isinstance(item, dict) else item
 
 
 def _free(raw: Any) -> Value:

@@ -67,6 +67,8 @@ class Inputs:
     golden: GoldenSet
     corpus: Corpus | None
     usage: Usage
+    files: Mapping[str, str]
+    """Digests of the files that values of the engine's keys name."""
 
     @property
     def corpus_digest(self) -> str | None:
@@ -152,8 +154,10 @@ class OpenSweep:
         """What identifies the sweep; equal specs give equal tables."""
         warm = {} if self.warm_start is None else {"warm_start": self.warm_start}
         digests = self.inputs.usage.digests
+        files = self.inputs.files
         return {
             **warm,
+            **({"files": dict(files)} if files else {}),
             **({"usage": [[*item] for item in digests.items()]} if digests else {}),  # in order
             "config": self.inputs.config.spec(),
             "golden": self.inputs.golden.digest,
@@ -203,7 +207,9 @@ class OpenSweep:
         path = self.pool_path(capture, owner=owner)
         if path.exists():
             with contextlib.suppress(InputError):
-                return replace(read_pool(path), usefulness=self.usefulness), False
+                kept_before = read_pool(path)
+                if self._fits(kept_before, capture):
+                    return replace(kept_before, usefulness=self.usefulness), False
         step = f"capture {capture.name}" if capture.name else "capture"
         with contextlib.ExitStack() as stack:
             kept = None
@@ -224,6 +230,17 @@ class OpenSweep:
             if kept is not None:
                 kept.remove()
         return replace(pool, usefulness=self.usefulness), True
+
+    def _fits(self, pool: Pool, capture: Capture) -> bool:
+        """Whether a kept pool is what this engine gave to these questions, as deep as is wanted."""
+        told = pool.provenance.get("fingerprint")
+        return (
+            pool.query_ids == self.inputs.golden.query_ids
+            and pool.depth >= self.inputs.config.depth
+            and pool.channels == capture.engine.channels
+            and (told == capture.engine.fingerprint or told is None)
+            and not pool.asked_otherwise(self.inputs.golden.queries)
+        )
 
     @cached_property
     def usefulness(self) -> KeyFactors | None:
@@ -341,7 +358,11 @@ def read_inputs(config: Config) -> Inputs:
     golden = with_classes(config, golden)
     config.check_figures(golden)
     keys = None if corpus is None else corpus.keys
-    return Inputs(config, golden, corpus, read_usage_logs(config, golden, keys))
+    files = {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in config.captured_files().items()
+    }
+    return Inputs(config, golden, corpus, read_usage_logs(config, golden, keys), files)
 
 
 def spec_hash(content: Any) -> str:

@@ -8,8 +8,9 @@ the file's metadata, under ``sweeper.pool``.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,16 @@ from numpy.typing import NDArray
 from sweeper.corpus import STORES
 from sweeper.errors import InputError, Problem
 from sweeper.files import check_regular, write_atomically
+from sweeper.formats.parquet import POOL_METADATA
 from sweeper.pools import IntArray, Pool
 
 __all__ = ["COLUMNS", "read_pool", "write_pool"]
 
 COLUMNS = ("query_id", "channel", "store", "place", "item_id", "key", "value", "age_days")
 
-_METADATA = b"sweeper.pool"
 _VERSION = 1
-_REMEDY = "Delete it and capture again."
+_REMEDY = "Capture again, or name another file."
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 
 def write_pool(path: str | Path, pool: Pool) -> None:
@@ -61,6 +63,7 @@ def write_pool(path: str | Path, pool: Pool) -> None:
         "query_ids": pool.query_ids,
         "provenance": dict(pool.provenance),
         "digest": pool.digest,
+        "told": _digest_of(pool.provenance),
     }
     if not _in_order_of_first_row(pool):
         header["items"] = {
@@ -70,7 +73,7 @@ def write_pool(path: str | Path, pool: Pool) -> None:
             "age_days": [None if age != age else age for age in pool.item_age_days.tolist()],
         }
     text = json.dumps(header, ensure_ascii=True, allow_nan=False)
-    table = pa.table(columns).replace_schema_metadata({_METADATA: text.encode()})
+    table = pa.table(columns).replace_schema_metadata({POOL_METADATA: text.encode()})
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -98,7 +101,7 @@ def read_pool(path: str | Path) -> Pool:
         check_regular(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            text = (file.schema_arrow.metadata or {}).get(_METADATA)
+            text = (file.schema_arrow.metadata or {}).get(POOL_METADATA)
             missing = set(COLUMNS) - set(file.schema_arrow.names)
             table = file.read() if text is not None and not missing else None
     except FileNotFoundError as error:
@@ -106,20 +109,23 @@ def read_pool(path: str | Path) -> Pool:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).split("\n")[0].rstrip(".")
         raise InputError(
-            Problem(f"cannot be read as Parquet: {reason}. {_REMEDY}", where)
+            Problem(f"is no captured pool ({reason}). Name another file, or capture again.", where)
         ) from error
     if text is None or table is None:
         raise InputError(
             Problem(
-                "is a Parquet file but no captured pool. Give one that `sweep run` made.", where
+                "is a Parquet file but no captured pool. Name what `sweep capture --out` wrote.",
+                where,
             )
         )
     try:
         header = json.loads(text)
         version = header["version"]
         pool = _build(table, header) if version == _VERSION else None
+        told = _digest_of(header["provenance"])
         intact = pool is not None and pool.digest == header["digest"]
-    except (ValueError, KeyError, TypeError, IndexError, OverflowError, pa.ArrowException) as error:
+        intact = intact and header.get("told", told) == told  # pools of before lack it
+    except (*_DAMAGE, pa.ArrowException) as error:
         raise InputError(Problem(f"is a damaged pool ({error}). {_REMEDY}", where)) from error
     if pool is None:
         raise InputError(
@@ -171,6 +177,12 @@ def _build(table: pa.Table, header: dict[str, Any]) -> Pool:
         row_value=_floats(table, "value"),
         provenance=_provenance(header),
     )
+
+
+def _digest_of(provenance: Mapping[str, Any]) -> str:
+    """Return what changes with what is told of a pool; the pool's own digest does not."""
+    text = json.dumps(dict(provenance), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _provenance(header: dict[str, Any]) -> dict[str, Any]:

@@ -101,11 +101,27 @@ def test_verify_says_that_a_file_proves_nothing_of_its_search(
 
 def test_two_captured_files_are_swept_like_any_knob(project: Path, tmp_path: Path) -> None:
     pool = read_pool(tmp_path / "captured.parquet")
-    write_pool(tmp_path / "older.parquet", pool.at(200.0))
-    space = "space={engine.file: [captured.parquet, older.parquet], recency_half_life_days: [7]}"
+    write_pool(tmp_path / "documents.parquet", pool.within("document"))
+    space = "space={engine.file: [captured.parquet, documents.parquet], rrf_k: [60]}"
     results = run_sweep(load_config(project, [space]), root=tmp_path / "results").results
     files = {item.origin.captured for item in results.settings}
-    assert files == {"engine.file=captured.parquet", "engine.file=older.parquet"}
+    assert files == {"engine.file=captured.parquet", "engine.file=documents.parquet"}
+    figures = zip(results.settings, results.wide()["fresh.recall@1"], strict=True)
+    recall = {item.origin.captured: value for item, value in figures}
+    assert recall["engine.file=captured.parquet"] != recall["engine.file=documents.parquet"]
+
+
+def test_a_file_that_a_knob_names_and_that_changed_makes_another_sweep(
+    project: Path, tmp_path: Path
+) -> None:
+    pool = read_pool(tmp_path / "captured.parquet")
+    write_pool(tmp_path / "documents.parquet", pool.within("document"))
+    space = "space={engine.file: [captured.parquet, documents.parquet], rrf_k: [60]}"
+    first = run_sweep(load_config(project, [space]), root=tmp_path / "results").results
+    write_pool(tmp_path / "documents.parquet", pool)
+    second = run_sweep(load_config(project, [space]), root=tmp_path / "results").results
+    assert first.address != second.address
+    assert list(first.wide()["fresh.recall@1"]) != list(second.wide()["fresh.recall@1"])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +159,7 @@ def test_other_judgments_and_slices_need_no_other_capture(project: Path, tmp_pat
         ("limit=5", "reach down to 4 only, and a depth of 5 is asked for. Capture deeper"),
         ("as_of=2026-12-01T00:00:00Z", "ages are measured from 2026-11-01T00:00:00+00:00, and"),
         ("engine.file=gone.parquet", "gone.parquet: there is no such pool"),
-        ("engine.file=golden.jsonl", "golden.jsonl: cannot be read as Parquet"),
+        ("engine.file=golden.jsonl", "golden.jsonl: is no captured pool ("),
         ("space={weights.splade: [0, 1]}", 'the engine has no channel "splade"'),
     ],
 )
@@ -161,12 +177,30 @@ def test_ages_need_no_instant_in_the_config(project: Path, tmp_path: Path) -> No
     assert results.manifest["pool"]["provenance"]["as_of"] == "2026-11-01T00:00:00+00:00"
 
 
-def test_a_gate_refuses_a_pool_of_other_texts(project: Path, tmp_path: Path) -> None:
-    write_rows(tmp_path / "golden.jsonl", [{**QUESTIONS[0], "query": "x"}, *QUESTIONS[1:]])
+def test_a_gate_refuses_a_pool_of_other_texts(tmp_path: Path) -> None:
+    config = write_project(tmp_path)
     pool = tmp_path / "captured.parquet"
-    done = invoke("gate", project, "--pool", pool, "--update-baseline")
+    invoke("capture", config, "--out", pool, "--results", tmp_path / "results")
+    write_rows(tmp_path / "golden.jsonl", [{**QUESTIONS[0], "query": "x"}, *QUESTIONS[1:]])
+    done = invoke("gate", config, "--pool", pool, "--update-baseline")
     assert done.exit_code == 2
     assert "1 question had another text, filter or user then: q1" in done.stderr
+
+
+def test_a_gate_asks_a_search_and_no_file(project: Path, tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.json"
+    done = invoke("gate", project, "--baseline", baseline, "--update-baseline")
+    assert done.exit_code == 2
+    assert "yesterday's candidates cannot show today's fault" in done.stderr
+    assert not baseline.exists()
+
+
+def test_a_pool_of_a_pool_says_where_it_came_from_first(project: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.parquet"
+    done = invoke("capture", project, "--out", again, "--results", tmp_path / "other")
+    assert done.exit_code == 0, done.stderr
+    told = read_pool(again).provenance["engine"]
+    assert (told["kind"], told["captured_from"]) == ("pool", "embedded")
 
 
 # --- files that others made -----------------------------------------------------------------------

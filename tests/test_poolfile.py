@@ -150,13 +150,13 @@ def test_a_place_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"rubbish" * 50, b"{}"])
 def test_a_foreign_file_is_no_pool(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "p").write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot be read as Parquet.*capture again"):
+    with pytest.raises(InputError, match=r"is no captured pool \(.*capture again"):
         read_pool(tmp_path / "p")
 
 
 def test_a_table_that_is_no_pool_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "p")
-    with pytest.raises(InputError, match=r"no captured pool\. Give one that `sweep run` made"):
+    with pytest.raises(InputError, match=r"no captured pool\. Name what `sweep capture"):
         read_pool(tmp_path / "p")
 
 

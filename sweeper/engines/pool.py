@@ -7,7 +7,7 @@ A question that it lacks, or that has changed since, is refused, and so is a dee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -60,17 +60,18 @@ class PoolEngine:
         self._digest = self._pool.digest
         self._closed = False
 
-    def _check(self, wanted: datetime | None, captured: object, live: Sequence[QueryId]) -> None:
+    def _check(self, wanted: datetime | None, captured: object, live: Iterable[QueryId]) -> None:
         instant = parse_instant(str(captured))
         if wanted is not None and instant is not None and wanted != instant:
             self._refuse(
                 f"its ages are measured from {captured}, and as_of is {wanted.isoformat()}. Leave "
                 "as_of out, or capture again."
             )
-        if live:
+        names = list(live)
+        if names:
             self._refuse(
-                f"its engine did not show all candidates of {counted(len(live), 'question')} "
-                f"({listed(list(live))}), which only a live engine can answer. Name that engine."
+                f"its engine did not show all candidates of {counted(len(names), 'question')} "
+                f"({listed(names)}), which only a live engine can answer. Name that engine."
             )
 
     @property
@@ -83,7 +84,7 @@ class PoolEngine:
         return {
             **self._captured,
             "kind": "pool",
-            "captured_from": self._captured.get("kind"),
+            "captured_from": self._captured.get("captured_from", self._captured.get("kind")),
             "pool": self._digest,
             "as_of": self._pool.provenance.get("as_of"),
         }
