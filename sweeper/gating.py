@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sweeper.audit import refuse_idle
 from sweeper.baseline import GATED, Baseline, without_corpus
 from sweeper.config import Config
+from sweeper.engines.pool import PoolEngine
 from sweeper.errors import EngineError, InputError
 from sweeper.evaluate import Figures, evaluate
 from sweeper.fanout import Fanout
@@ -24,7 +25,7 @@ from sweeper.golden import GoldenSet, Key, QueryId
 from sweeper.metrics import Metric, parse_metrics
 from sweeper.opening import OpenSweep, Progress, open_sweep, silent
 from sweeper.poolfile import read_pool
-from sweeper.pools import Pool
+from sweeper.pools import Pool, asked_mark
 from sweeper.ranking import returned_keys
 from sweeper.replay import Replay
 from sweeper.runs import Positions
@@ -114,6 +115,11 @@ def measure(
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeper-gate-"))
         opened = stack.enter_context(open_sweep(config, root=scratch))
+        if isinstance(opened.engine, PoolEngine):
+            raise InputError(
+                f"{config.path}: its engine is a captured pool, and yesterday's candidates cannot "
+                "show today's fault. Gate a config that names the search."
+            )
         golden, own_digest = opened.inputs.golden, opened.inputs.corpus_digest
         usage = bool(config.file.usage)
         refuse_idle(settings, golden, opened.engine.channels, has_usage=usage)
@@ -150,6 +156,7 @@ def measure(
             settings=settings.text,
             usage=opened.inputs.usage.digest or "",
             first_positions=first[0],
+            asked={q.query_id: asked_mark(q) for q in golden.queries if q.answerable},
         ),
         n_queries=dict(_addressed(figures[0], figures[0].n_queries)),
         slices={query.query_id: query.slice for query in golden.queries},

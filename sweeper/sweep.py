@@ -359,10 +359,10 @@ def _sampler(config: Config, n_more: int = 0) -> Sampler:
     )
 
 
-def address_of(opened: OpenSweep) -> str:
-    """Return ``name/id`` of a sweep: of its latest repetition, if there are any."""
+def address_of(opened: OpenSweep, *, fresh: bool = False) -> str:
+    """Return ``name/id`` of a sweep: of its latest repetition, or a new one (``folder_of``)."""
     name = opened.inputs.config.name
-    return f"{name}/{folder_of(opened.root / name, opened.spec, fresh=False).name}"
+    return f"{name}/{folder_of(opened.root / name, opened.spec, fresh=fresh).name}"
 
 
 def folder_of(parent: Path, spec: Mapping[str, Any], *, fresh: bool) -> Path:

@@ -192,6 +192,7 @@ LAYERS: tuple[str, ...] = (
     "outcome",
     "sweep",
     "dry_run",
+    "capturing",
     "gating",
     "asking",
     "answers",

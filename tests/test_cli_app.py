@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -83,7 +84,13 @@ def test_an_error_is_text_on_stderr_and_its_exit_code(
 
 @pytest.mark.parametrize(
     ("error", "lacking"),
-    [(MemoryError(), "memory"), (RuntimeError("can't start new thread"), "threads")],
+    [
+        (MemoryError(), "memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "memory"),
+        (ImportError("libssl.so.3: failed to map segment from shared object"), "memory"),
+        (RuntimeError("can't start new thread"), "threads"),
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "threads"),
+    ],
 )
 def test_a_machine_with_no_more_to_give_is_one_line_and_exit_4(
     error: Exception, lacking: str
@@ -97,9 +104,12 @@ def test_a_machine_with_no_more_to_give_is_one_line_and_exit_4(
     assert said.count("\n") == 1
 
 
-def test_another_runtime_error_is_a_bug() -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("dictionary changed size"), ImportError("cannot import name 'x'")]
+)
+def test_other_errors_of_these_kinds_are_bugs(error: Exception) -> None:
     def crash() -> None:
-        raise RuntimeError("dictionary changed size during iteration")
+        raise error
 
     assert do(crash)[0] == 1
 

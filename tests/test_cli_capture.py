@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sweeper.poolfile import read_pool
+from sweeper.poolfile import read_pool, write_pool
+from tests.builders import pool_of
 from tests.projects import CONFIG, QUESTIONS, invoke, sweeps, write_project
 from tests.test_live_sweeps import Live
 from tests.test_live_sweeps import config as config
@@ -27,11 +29,11 @@ def test_what_a_sweep_ranks_is_captured_once_and_the_sweep_goes_on_from_it(
     first = invoke("capture", path, "--results", root, "--json").document
     assert first["schema"] == "sweep.capture/1"
     [row] = first["captures"]
-    assert (row["capture"], row["asked"]) == ("today", True)
+    assert (row["capture"], row["is_new"]) == ("current", True)
     assert (row["questions"], row["depth"]) == (len(QUESTIONS), 4)
     assert sweeps(root) == []
     [again] = invoke("capture", path, "--results", root, "--json").document["captures"]
-    assert again == {**row, "asked": False}
+    assert again == {**row, "is_new": False}
     run = invoke("run", path, "--results", root, "--no-plots", "--json").document
     assert run["sweep"] == first["sweep"]
     assert read_pool(row["file"]).digest == row["digest"]
@@ -44,7 +46,11 @@ def test_it_is_said_where_each_pool_is_kept(path: Path, tmp_path: Path) -> None:
     assert f"  {tmp_path / 'results/.pools'}/" in done.stdout
     assert done.stderr == ""
     again = invoke("capture", path, "--results", tmp_path / "results")
-    assert (again.stdout, again.stderr) == (done.stdout, "1 of 1 had been captured before.\n")
+    assert again.stdout == done.stdout
+    assert again.stderr == (
+        "1 of 1 had been captured before (ages as of 2026-11-01T00:00:00+00:00). "
+        "--fresh asks again.\n"
+    )
 
 
 def test_a_file_is_written_whole_and_no_other_is_overwritten(path: Path, tmp_path: Path) -> None:
@@ -58,6 +64,11 @@ def test_a_file_is_written_whole_and_no_other_is_overwritten(path: Path, tmp_pat
     assert refused.exit_code == 2
     assert "already there. Add --force to overwrite" in refused.stderr
     assert out.read_text("utf-8") == "mine"
+    over = invoke("capture", path, "--results", tmp_path / "results", "--out", out, "--force")
+    assert over.exit_code == 2
+    assert "is there and no pool" in over.stderr
+    assert out.read_text("utf-8") == "mine"
+    write_pool(out, pool_of())
     forced = invoke("capture", path, "--results", tmp_path / "results", "--out", out, "--force")
     assert forced.exit_code == 0
     assert len(read_pool(out)) == len(QUESTIONS)
@@ -112,3 +123,61 @@ def test_what_was_not_all_shown_is_said(
     assert done.exit_code == 0
     counted = "1 question" if n_hidden == 1 else "2 questions"
     assert f"did not show all candidates of {counted}; sweep run searches" in done.stderr
+
+
+def test_a_file_that_its_only_reader_would_refuse_is_not_written(
+    path: Path, engine: Live, tmp_path: Path
+) -> None:
+    engine.hidden = {"q4": "rows are missing"}
+    out = tmp_path / "pool.parquet"
+    done = invoke("capture", path, "--results", tmp_path / "results", "--out", out)
+    assert done.exit_code == 4
+    assert (
+        "is not written: the engine did not show all candidates of 1 question (q4)" in done.stderr
+    )
+    assert not out.exists()
+
+
+def test_what_a_sampler_may_choose_of_the_engine_is_captured_too(tmp_path: Path) -> None:
+    path = write_project(tmp_path, TWICE + "sampler: {kind: tpe, n_trials: 6, seed: 1}\n")
+    found = invoke("capture", path, "--results", tmp_path / "results", "--json").document
+    names = {row["capture"] for row in found["captures"]}
+    assert names == {"engine.lexical.match=any", "engine.lexical.match=all"}
+    done = invoke("run", path, "--results", tmp_path / "results", "--no-plots")
+    assert done.exit_code == 0, done.stderr
+    assert len(list((tmp_path / "results/.pools").glob("*.parquet"))) == 2
+
+
+@pytest.mark.parametrize("out", ["-", "results/.pools/mine.parquet"])
+def test_a_pool_goes_neither_to_a_terminal_nor_among_those_of_sweeps(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = invoke("capture", path, "--out", out)
+    assert done.exit_code == 2
+    assert not Path(out).exists()
+
+
+def test_fresh_asks_a_live_engine_again_and_a_finished_sweep_keeps_its_candidates(
+    path: Path, engine: Live, tmp_path: Path
+) -> None:
+    root = tmp_path / "results"
+    first = invoke("capture", path, "--results", root, "--json").document
+    assert invoke("capture", path, "--fresh", "--results", root, "--json").document == first
+    assert len(engine.asked) == 12
+    assert invoke("run", path, "--results", root, "--no-plots").exit_code == 0
+    assert len(engine.asked) == 12
+    again = invoke("capture", path, "--fresh", "--results", root, "--json").document
+    assert again["sweep"] == f"{first['sweep']}-2"
+    assert len(engine.asked) == 18
+    assert invoke("run", path, "--fresh", "--results", root, "--no-plots").exit_code == 0
+    assert len(engine.asked) == 18
+
+
+def test_a_kept_pool_of_something_else_is_captured_again(path: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    [row] = invoke("capture", path, "--results", root, "--json").document["captures"]
+    for other in (pool_of(), replace(read_pool(row["file"]), depth=2)):
+        write_pool(row["file"], other)
+        [again] = invoke("capture", path, "--results", root, "--json").document["captures"]
+        assert again == row

@@ -7,6 +7,7 @@ add one, import its module here and give it a line in ``_COMMANDS``.
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from collections.abc import Callable
@@ -61,6 +62,9 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 
 _OUTPUT_CLOSED = 141  # what a shell reports of a program that SIGPIPE ended
 
+_NO_MAP = ("failed to map segment", "annot allocate memory")
+"""What the linker says of a library for which there is no room."""
+
 _EPILOG = "\n\b\nExit codes:\n" + "".join(
     f"  {code:<4} {meaning}\n" for code, meaning in EXIT_CODES.items()
 )
@@ -92,7 +96,7 @@ class SweepGroup(TyperGroup):
             raise _end_of(error) from error
         except OSError as error:
             raise _refused(error) from error
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, ImportError) as error:
             raise _exhausted(error) from error
         return result
 
@@ -109,20 +113,24 @@ def _refused(error: OSError) -> Exception:
         console.flush()  # what could not be written is still waiting
     except SweeperError as failure:
         return _end(failure)
+    if error.errno in (errno.ENOMEM, errno.EAGAIN):
+        return _exhausted(error)
     refused = refused_path(error)
     return error if refused is None else _end(refused)
 
 
-def _exhausted(error: MemoryError | RuntimeError) -> Exception:
+def _exhausted(error: Exception) -> Exception:
     """Return what to raise: one line if the machine has no more to give; any other is a bug."""
-    if isinstance(error, RuntimeError) and str(error) != "can't start new thread":
+    said = str(error)
+    if isinstance(error, RuntimeError) and said != "can't start new thread":
         return error
-    lacking = "threads" if isinstance(error, RuntimeError) else "memory"
+    if isinstance(error, ImportError) and not any(text in said for text in _NO_MAP):
+        return error
+    lacking = "threads" if isinstance(error, RuntimeError | BlockingIOError) else "memory"
     return _end(
         ResourceError(
-            f"this process can get no more {lacking}. Give it more (ulimit, the limit "
-            "of a container), or take fewer processes (--jobs) or settings. What was finished is "
-            "kept; the same command goes on from there."
+            f"this process can get no more {lacking}. Give it more (ulimit, the limit of a "
+            "container) or less to do, and run the same command again: what was finished is kept."
         )
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,11 +21,14 @@ def capture(
         Path | None,
         typer.Option("--out", "-o", help="Write the pool here, too.", metavar="FILE"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing pool.")] = False,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", help="Change a key of the config.", metavar="KEY=VALUE"),
     ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask again for what was captured before.")
+    ] = False,
     results: ResultsFolder = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -35,50 +38,33 @@ def capture(
     it without the engine (engine: {kind: pool, file: FILE}).
     For example: sweep capture configs/recency.yaml --out harbor.pool.parquet
     """
+    from sweeper.capturing import capture_sweep
     from sweeper.config import load_config
     from sweeper.formats.values import counted
-    from sweeper.opening import open_sweep
-    from sweeper.poolfile import write_pool
-    from sweeper.sweep import address_of, planned
 
+    if str(out) == "-":
+        raise InputError("--out: a pool is no text. Name a file.")
     if out is not None and out.exists() and not force:
         raise InputError(f"{out}: already there. Add --force to overwrite.")
     loaded = load_config(config, overrides or ())
-    with reporting() as progress, open_sweep(loaded, root=results) as opened:
-        if opened.black_box:
-            raise InputError(
-                f"{config}: the engine shows no candidates, so there is nothing to capture. "
-                "sweep run asks it every setting."
-            )
-        trials = planned(loaded, opened.engine.channels).trials
-        captures = opened.captures_of(trial.settings for trial in trials)
-        if out is not None and len(captures) > 1:
-            raise InputError(
-                f"--out: this sweep captures {len(captures)} times, and one file holds one. Leave "
-                "--out out: where each is kept is printed, in the order of the table."
-            )
-        owner = address_of(opened)
-        found: list[dict[str, Any]] = []
-        for item in captures:
-            pool, asked = opened.pool(item, owner=owner, progress=progress)
-            found.append(
-                {
-                    "capture": item.name or "today",
-                    "asked": asked,
-                    "questions": len(pool),
-                    "questions_not_all_shown": len(pool.provenance.get("live_questions", ())),
-                    "channels": pool.channels,
-                    "depth": pool.depth,
-                    "rows": pool.n_rows,
-                    "digest": pool.digest,
-                    "file": opened.pool_path(item, owner=owner),
-                }
-            )
-            if out is not None:
-                write_pool(out, pool)
-                found[-1]["file"] = out
+    with reporting() as progress:
+        sweep, found = capture_sweep(loaded, root=results, out=out, fresh=fresh, progress=progress)
+    rows = [
+        {
+            "capture": item.name or "current",
+            "is_new": item.is_new,
+            "questions": len(item.pool),
+            "not_all_shown": len(item.not_all_shown),
+            "channels": item.pool.channels,
+            "depth": item.pool.depth,
+            "rows": item.pool.n_rows,
+            "digest": item.pool.digest,
+            "file": out or item.path,
+        }
+        for item in found
+    ]
     if json:
-        console.print_json("sweep.capture/1", {"sweep": owner, "captures": found})
+        console.print_json("sweep.capture/1", {"sweep": sweep, "captures": rows})
         return
     columns = (
         console.Column("capture"),
@@ -86,17 +72,19 @@ def capture(
         console.Column("rows", "right"),
         console.Column("depth", "right"),
     )
-    console.print_table(columns, [[row[column.header] for column in columns] for row in found])
+    console.print_table(columns, [[row[column.header] for column in columns] for row in rows])
     console.emit()
-    for row in found:
+    for row in rows:
         console.emit(f"  {row['file']}")
-    kept = sum(not row["asked"] for row in found)
-    if kept:
-        console.note(f"{kept} of {len(found)} had been captured before.")
-    for row in found:
-        if row["questions_not_all_shown"]:
+    n_kept = sum(not item.is_new for item in found)
+    if n_kept:
+        console.note(
+            f"{n_kept} of {len(found)} had been captured before (ages as of "
+            f"{found[0].pool.provenance.get('as_of') or 'no instant'}). --fresh asks again."
+        )
+    for item in found:
+        if item.not_all_shown:
             console.note(
-                f"{row['file']}: the engine did not show all candidates of "
-                f"{counted(row['questions_not_all_shown'], 'question')}; sweep run searches those "
-                "live."
+                f"{item.path}: the engine did not show all candidates of "
+                f"{counted(len(item.not_all_shown), 'question')}; sweep run searches those live."
             )
