@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sweeper.errors import InputError, Problem
 from sweeper.files import read_text
+from sweeper.formats.values import counted, listed
 from sweeper.golden import OVERALL
 from sweeper.metrics import METRICS
 
@@ -58,6 +59,8 @@ class Baseline:
         Digest of the usage logs, empty where there are none, if the file says.
     first_positions
         Question id to position of its first expected document (0 is absent), if the file has them.
+    asked
+        Question id to what changes with its text, filter and user, if the file has them.
     """
 
     figures: Mapping[str, Mapping[str, float]]
@@ -68,6 +71,27 @@ class Baseline:
     settings: str | None = None
     usage: str | None = None
     first_positions: Mapping[str, int] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+    def beside(self, asked: Mapping[str, str]) -> tuple[Baseline, str | None]:
+        """Return it without the positions of questions whose ids now mean others, and a note.
+
+        Parameters
+        ----------
+        asked
+            Today's questions, as ``asked``.
+        """
+        other = {q for q, mark in self.asked.items() if asked.get(q, mark) != mark}
+        if not other:
+            return self, None
+        kept = {q: place for q, place in self.first_positions.items() if q not in other}
+        have = "has" if len(other) == 1 else "have"
+        note = (
+            f"{counted(len(other), 'id')} of the baseline now {have} another question "
+            f"({listed(sorted(other))}): not compared one by one. Without ids of "
+            "their own, questions are numbered by their rows"
+        )
+        return replace(self, first_positions=kept), note
 
 
 def without_corpus(fingerprint: str | None, corpus: str | None) -> str | None:
@@ -149,6 +173,10 @@ def read_baseline(path: str | Path, *, gated: Sequence[str] = ()) -> Baseline:
             query: _position(place, name, query)
             for query, place in _mapping(positions, name, "first_positions").items()
         },
+        asked={
+            query: str(mark)
+            for query, mark in _mapping(data.get("asked", {}), name, "asked").items()
+        },
     )
 
 
@@ -221,6 +249,7 @@ def render_baseline(now: Baseline) -> str:
         "usage": now.usage,
         "figures": None,
         "first_positions": dict(sorted(now.first_positions.items())),
+        "asked": dict(sorted(now.asked.items())),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False)
     # Inside a text the quotes would be escaped, so this is the key.

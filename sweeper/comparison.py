@@ -13,7 +13,7 @@ from sweeper.baseline import Baseline, round_to, without_corpus
 from sweeper.compare import Difference, compare_values
 from sweeper.errors import InputError
 from sweeper.golden import OVERALL, Key
-from sweeper.pools import FloatArray
+from sweeper.pools import FloatArray, asked_mark
 
 if TYPE_CHECKING:
     from sweeper.results import Results
@@ -166,6 +166,7 @@ def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Co
     table = results.per_query(challenger.trial)
     positions = dict(zip(table["query_id"], table["first_position"].tolist(), strict=True))
     queries = {q.query_id: q for q in results.golden.queries}
+    baseline, renamed = baseline.beside({name: asked_mark(q) for name, q in queries.items()})
     moved = [
         Moved(q, queries[q].slice, queries[q].text, queries[q].expected, before, positions[q], ())
         for q, before in baseline.first_positions.items()
@@ -181,6 +182,7 @@ def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Co
         for name, theirs, ours in digests
         if theirs is not None and theirs != ours
     ]
+    changed += [] if renamed is None else [renamed]
     changed += [
         f"the baseline's slice {group} is not in this sweep"
         for group in baseline.figures
@@ -197,8 +199,10 @@ def compare_with_baseline(baseline: Baseline, path: str, challenger: Side) -> Co
 
 
 def _common_ids(baseline: Side, challenger: Side) -> list[str]:
-    other = set(baseline.results.golden.query_ids)
-    return [q for q in challenger.results.golden.query_ids if q in other]
+    """Return the questions that both were asked: an id with another text is another question."""
+    asked = {q.query_id: asked_mark(q) for q in baseline.results.golden.queries}
+    queries = challenger.results.golden.queries
+    return [q.query_id for q in queries if asked.get(q.query_id) == asked_mark(q)]
 
 
 def _values(side: Side, ids: Sequence[str], metrics: Sequence[str]) -> Mapping[str, FloatArray]:

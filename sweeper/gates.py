@@ -116,7 +116,7 @@ def judge(
     gated
         Metrics whose fall fails; others are reported. More of each is better.
     """
-    before = _NOTHING if baseline is None else baseline
+    before, renamed = (_NOTHING if baseline is None else baseline).beside(now.asked)
     lines = [
         _line(group, metric, before, now, n_queries, metric in gated)
         for group in dict.fromkeys([*before.figures, *now.figures])
@@ -143,7 +143,7 @@ def judge(
         outcome="fail" if failed else "undecided" if undecided else "pass",
         policy=policy,
         lines=tuple(lines),
-        changed=_changes(before, now),
+        changed=(*_changes(before, now), *([] if renamed is None else [renamed])),
         lost=_lost(before, now),
         reasons=tuple(reasons),
     )

@@ -45,7 +45,8 @@ def test_a_file_is_sorted_and_has_no_time_in_it() -> None:
     assert list(document["figures"]["a"]) == ["mrr", "recall@10"]
     assert list(document["first_positions"]) == ["q1", "q2"]
     assert set(document) == {
-        "version", "settings", "golden", "corpus", "engine", "usage", "figures", "first_positions"
+        "version", "settings", "golden", "corpus", "engine", "usage", "figures", "first_positions",
+        "asked",
     }  # fmt: skip
     assert text == render_baseline(FIGURES)
     assert text.endswith("}\n")

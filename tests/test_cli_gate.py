@@ -166,7 +166,27 @@ def test_a_changed_golden_set_is_said_before_the_table(repository: Path) -> None
     write_rows(repository / "golden.jsonl", rows)
     done = gate()
     assert done.exit_code == 0
-    assert done.stdout.startswith("Note: the golden set changed since the baseline.\nGate: pass")
+    notes, _, table = done.stdout.partition("Gate: pass")
+    assert table
+    assert notes.startswith(
+        "Note: the golden set changed since the baseline.\n"
+        "Note: 1 id of the baseline now has another question (q3): not compared one by one."
+    )
+
+
+def test_questions_without_ids_that_changed_places_are_not_said_to_have_moved(
+    repository: Path,
+) -> None:
+    unnamed = [{k: v for k, v in row.items() if k != "id"} for row in QUESTIONS]
+    write_rows(repository / "golden.jsonl", unnamed)
+    assert gate("--update-baseline").exit_code == 0
+    write_rows(repository / "golden.jsonl", [unnamed[-1], *unnamed[:-1]])
+    for policy in ("strict", "significant"):
+        done = gate("--policy", policy)
+        assert done.exit_code == 0, done.stdout
+        assert "4 ids of the baseline now have another question" in done.stdout
+        assert "stood first" not in done.stdout
+        assert "was at" not in done.stdout
 
 
 def test_a_changed_engine_is_said_before_the_table(repository: Path) -> None:

@@ -85,6 +85,14 @@ def test_sweeps_over_other_questions_compare_those_that_both_have(
     assert entity.n_queries == 2
 
 
+def test_an_id_with_another_text_is_another_question(small: Results, tmp_path: Path) -> None:
+    rows = [{**row, "query": "boat"} if row["id"] == "q2" else row for row in QUESTIONS]
+    other = run_sweep(load_config(write_project(tmp_path, questions=rows)), root=tmp_path / "r")
+    found = compare_trials(Side(small, 0), Side(other.results, 0))
+    assert found.missing == ("q2",)
+    assert all(moved.query_id != "q2" for moved in found.moved)
+
+
 def test_another_corpus_is_told_and_is_no_other_engine(small: Results, tmp_path: Path) -> None:
     twin = {"id": "a-rent-twin", "text": "rent of the shed"}
     other = run(tmp_path / "two", entries=[*ENTRIES, twin])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from sweeper.gates import GatePolicy, Verdict, can_be_tested, judge
 Positions = Mapping[str, int]
 
 
-def measured(slices: Mapping[str, Positions], decimals: int = 4, **others: str) -> Baseline:
+def measured(slices: Mapping[str, Positions], decimals: int = 4, **others: Any) -> Baseline:
     """Return the figures of questions with one expected document each, from its positions."""
 
     def figures(positions: list[int]) -> dict[str, float]:
