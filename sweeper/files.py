@@ -39,7 +39,7 @@ _CHUNK_BYTES = 8_000_000
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "a gzip archive", "Unpack it first (gunzip)."),
     (b"PK\x03\x04", "a zip archive or an Excel workbook", "Unpack it, or export it as CSV."),
-    (b"PAR1", "a Parquet file", "Export it as JSONL, which keeps lists."),
+    (b"PAR1", "a Parquet file", "Call it .parquet, or export it as JSONL, which keeps lists."),
     (b"ARROW1", "an Arrow or Feather file", "Export it as JSONL, which keeps lists."),
     (b"%PDF-", "a PDF", "Extract its text first."),
     (b"\x89PNG", "a PNG image", "Give a text file."),

@@ -217,7 +217,6 @@ def test_the_forbidden_is_in_no_explanation(
         assert not {item.partition("@")[0] for item in shown} & hidden(corpus, query)
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=NO_DEADLINE)
 @given(
     corpus=corpora(),
@@ -520,7 +519,6 @@ def test_no_command_shows_what_a_user_may_not_see(tmp_path: Path) -> None:
     assert "old-c" not in agreed.stdout
 
 
-@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(corpus=corpora(), golden=questions())
 def test_an_exported_run_holds_nothing_forbidden(corpus: Corpus, golden: GoldenSet) -> None:

@@ -122,7 +122,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "binary rubbish": (filled("golden.jsonl", b"\x00\x01\xff\xfe" * 99), r"golden.jsonl.*binary"),
     "a Parquet file": (
         filled("corpus.jsonl", b"PAR1\x15\x00"),
-        r"corpus.jsonl.*Parquet.*Export it",
+        r"corpus.jsonl.*Parquet.*export it",
     ),
     "another encoding": (
         filled("golden.jsonl", b'{"query": "caf\xe9"}'),

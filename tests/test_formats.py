@@ -439,13 +439,22 @@ def test_a_decimal_comma_is_told() -> None:
     assert "Write 1.5, with a point." in found
 
 
-@pytest.mark.parametrize("name", ["grade", "relevance", "rating", "score", "gain"])
+@pytest.mark.parametrize("name", ["grade", "relevance", "rating", "gain"])
 @pytest.mark.parametrize("key", ["key", "docid", "corpus-id", "passage_id", "chunk_id"])
 def test_the_grade_of_an_expected_object_is_kept_whatever_it_is_called(key: str, name: str) -> None:
     objects = f'{{"{key}": "a", "{name}": 2}}, {{"{key}": "b", "{name}": 0}}'
     assert only(f'{{"query": "x", "expected": [{objects}]}}') == Query(
         "q001", "all", "x", ("a",), {"a": 2.0}, ("b",)
     )
+
+
+@pytest.mark.parametrize("name", ["score", "label", "relevance_score"])
+def test_a_score_beside_an_expected_key_is_no_grade_and_not_silently_left(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects = f'{{"id": "a", "{name}": -0.2}}, {{"id": "b", "{name}": "good"}}'
+    assert only(f'{{"query": "x", "expected": [{objects}]}}').expected == ("a", "b")
+    assert f"beside an expected key as {name} is not read" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["grades", "relevances", "relevance_scores", "gains"])
@@ -466,7 +475,7 @@ def test_a_question_in_several_rows_is_read_as_several_and_warned_of(
         ("q004", ("a",)),
         ("q005", ("d",)),
     ]
-    assert "golden.csv: 2 rows with the question of a row above and other expected" in caplog.text
+    assert "golden.csv: 3 rows with the question of a row above and other expected" in caplog.text
     assert "write all its keys in one row" in caplog.text
 
 

@@ -161,3 +161,50 @@ def test_ranks_and_scores_are_no_grades(rows: str, message: str) -> None:
 def test_fractions_that_do_not_fall_are_grades() -> None:
     [query] = golden("1\ta\t0.5\n1\tb\t0.75\n1\tc\t0.5\n", "a.tsv").queries
     assert query.grades == {"a": 0.5, "b": 0.75, "c": 0.5}
+
+
+def test_a_rating_counts_where_a_flag_stands_beside_it() -> None:
+    found = golden("query,doc_id,rating,relevant\nfoo,d1,3,yes\nfoo,d2,0,no\n", "j.csv")
+    [query] = found.queries
+    assert (query.expected, query.grades, query.judged) == (("d1",), {"d1": 3.0}, ("d2",))
+
+
+def test_ids_under_relevant_are_what_is_expected_however_they_look() -> None:
+    found = golden("query,doc_id,relevant\nfoo,intro,7\nbar,intro,12\n", "j.csv")
+    assert [query.expected for query in found.queries] == [("7",), ("12",)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids"),
+    [
+        ("q1,foo,d1,1\nq1,foo,d2,1\nq2,bar,d3,1\n", ["q1", "q2"]),
+        ("1,foo,d1,1\n2,foo,d2,1\n3,bar,d3,1\n", ["foo", "bar"]),
+    ],
+)
+def test_an_id_that_goes_with_the_text_is_the_questions_and_else_the_rows(
+    rows: str, ids: list[str]
+) -> None:
+    found = golden(f"id,query,doc_id,relevance\n{rows}", "j.csv")
+    assert list(found.query_ids) == ids
+
+
+@pytest.mark.parametrize("name", ["overall", "  "])
+def test_a_slice_without_a_name_of_its_own_is_refused(name: str) -> None:
+    assert "j.csv:2: " in refusal(f'qid,docid,rel,slice\nq1,d1,1,"{name}"\n', "j.csv")
+
+
+def test_doubtful_ids_of_judgments_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    golden("qid,docid,rel\nq1,7.0,1\nq1,1.23e+17,1\n", "j.csv")
+    assert "a data frame has made fractions" in caplog.text
+    assert "a spreadsheet has rounded" in caplog.text
+
+
+def test_a_corpus_with_topics_and_ratings_is_a_corpus(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"doc_id": "a", "text": "x", "topic": "t", "label": "spam"}\n', "utf-8")
+    assert kind_of_file(path) == "corpus"
+
+
+def test_a_query_without_judgments_in_json_is_not_judged() -> None:
+    found = golden('{"q1": {}, "q2": {"d": 1}}', "j.json")
+    assert found.query_ids == ("q2",)

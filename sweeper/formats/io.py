@@ -32,7 +32,12 @@ from sweeper.formats.golden_rows import (
     golden_from_rows,
     golden_to_rows,
 )
-from sweeper.formats.judgments import are_qrels, named_judgments, read_judgments
+from sweeper.formats.judgments import (
+    are_qrels,
+    look_like_judgments,
+    named_judgments,
+    read_judgments,
+)
 from sweeper.formats.llama_index import dataset_entries, dataset_questions
 from sweeper.formats.qrels import golden_of
 from sweeper.formats.records import FORMATS, Format, parse_source, read_source, source_text
@@ -179,7 +184,7 @@ def kind_of_file(path: str | Path) -> FileKind:
         return "golden"
     source = parse_source(text, path)
     data = source.data
-    if dataset_questions(data, source.path) is not None or named_judgments(source) is not None:
+    if dataset_questions(data, source.path) is not None or look_like_judgments(source):
         return "golden"
     if isinstance(data, Record) and (
         "engine" in data or ("golden" in data and not _is_rows(data["golden"]))
@@ -190,7 +195,7 @@ def kind_of_file(path: str | Path) -> FileKind:
     if known & _spellings(GOLDEN_FIELDS, "expected", "grades"):
         return "golden"
     asks = bool(known & _spellings(GOLDEN_FIELDS, "query"))
-    tells = bool(known & {*_spellings(CORPUS_FIELDS, "text", "source"), "passage"})
+    tells = bool(known & {*_spellings(CORPUS_FIELDS, "text", "source", weak=True)})
     if asks != tells:
         return "golden" if asks else "corpus"
     shown = ", ".join(quoted(name) for name in names) or "none"
@@ -203,8 +208,9 @@ def kind_of_file(path: str | Path) -> FileKind:
     )
 
 
-def _spellings(table: Iterable[Field], *nouns: str) -> set[str]:
-    return {spelling for field in table if field.name in nouns for spelling in field.spellings}
+def _spellings(table: Iterable[Field], *nouns: str, weak: bool = False) -> set[str]:
+    fields = [field for field in table if field.name in nouns]
+    return {name for f in fields for name in (*f.spellings, *(f.weak if weak else ()))}
 
 
 def _is_rows(value: Value) -> bool:

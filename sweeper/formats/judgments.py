@@ -6,8 +6,8 @@ What rating tools, spreadsheets and data frames write: a document of one questio
 | --- | --- |
 | id | ``query_id qid question_id topic_id topic`` |
 | query | ``query question query_text`` |
-| document | ``doc_id docid docno document_id corpus_id passage_id pid chunk_id``, else ``doc`` |
-| grade | ``grade relevance rel rating label score judgment``, or yes and no under ``relevant`` |
+| document | ``doc_id docid docno document_id corpus_id passage_id`` ..., else ``doc document`` |
+| grade | ``grade relevance rel rating label score judgment``, else yes and no under ``relevant`` |
 | slice | ``slice kind type category`` |
 
 Without an id, a question's text is its id. A row with an empty grade was not judged: it is left
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from sweeper.corpus import Entry
 from sweeper.errors import InputError, Problem, Problems
+from sweeper.formats.corpus_rows import CORPUS_FIELDS
 from sweeper.formats.golden_rows import GOLDEN_FIELDS
 from sweeper.formats.qrels import Qrels, golden_of, looks_like_qrels, parse_qrels
 from sweeper.formats.records import FORMATS, Source, parse_source, source_text
@@ -37,9 +38,15 @@ from sweeper.formats.values import (
     describe,
     quoted,
 )
-from sweeper.golden import GoldenSet, Key, QueryId
+from sweeper.golden import OVERALL, GoldenSet, Key, QueryId
 
-__all__ = ["JUDGMENT_FIELDS", "are_qrels", "named_judgments", "read_judgments"]
+__all__ = [
+    "JUDGMENT_FIELDS",
+    "are_qrels",
+    "look_like_judgments",
+    "named_judgments",
+    "read_judgments",
+]
 
 _DOCUMENTS = (
     *("doc_id", "docid", "docno", "document_id", "corpus_id", "passage_id", "pid"),
@@ -53,7 +60,8 @@ JUDGMENT_FIELDS = (
     Field("document", _DOCUMENTS, weak=("doc", "document"), required=True, guessed=False),
     Field(
         "grade",
-        ("grade", "relevance", "rel", "rating", "label", "score", "judgment", "judgement", *_FLAGS),
+        ("grade", "relevance", "rel", "rating", "label", "score", "judgment", "judgement"),
+        weak=_FLAGS,
         required=True,
         guessed=False,
     ),
@@ -61,6 +69,7 @@ JUDGMENT_FIELDS = (
 )
 _NAMES = {field.name: {*field.spellings, *field.weak} for field in JUDGMENT_FIELDS}
 _EXPECTED = next({*f.spellings} for f in GOLDEN_FIELDS if f.name == "expected") - {*_FLAGS}
+_TEXTS = next({*f.spellings, *f.weak} for f in CORPUS_FIELDS if f.name == "text")
 _OF_QUESTIONS = next({*f.spellings} for f in GOLDEN_FIELDS if f.name == "user") | {
     *next(f.spellings for f in GOLDEN_FIELDS if f.name == "filter")
 }
@@ -149,6 +158,27 @@ def named_judgments(source: Source, fields: Mapping[str, str] | None = None) -> 
     return _from_rows(rows, source.path, fields)
 
 
+def look_like_judgments(source: Source) -> bool:
+    """Tell judgments among files that may be anything.
+
+    Rows of documents with their texts, and no question, are a corpus: it may have topics and
+    ratings, too.
+
+    Raises
+    ------
+    InputError
+        If the file is a run.
+    """
+    if isinstance(source.data, Record):
+        return _from_mapping(source.data, source.path) is not None
+    rows = source.data if isinstance(source.data, list) else []
+    records = [row for row in rows if isinstance(row, Record)]
+    names = {canonical(name) for name in field_names(records)}
+    if names & _TEXTS and not names & _NAMES["query"]:
+        return False
+    return len(records) == len(rows) > 0 and _are_judgments(records, {})
+
+
 def _may_have_names(text: str, path: str | Path) -> bool:
     suffix = Path(path).suffix.lower()
     return suffix in FORMATS or text.lstrip().startswith(("{", "["))
@@ -175,15 +205,17 @@ def _are_judgments(rows: Sequence[Record], fields: Mapping[str, str]) -> bool:
         return False
     if not names & _NAMES["document"] or not names & _NAMES["grade"]:
         return False
-    if names & _NAMES["grade"] - {*_FLAGS}:
-        return names.isdisjoint(_FLAGS)
     flags = [row.get(name) for name in found if canonical(name) in _FLAGS for row in rows]
-    return all(_is_blank(flag) or not math.isnan(_grade(flag)) for flag in flags)
+    return all(_is_blank(flag) or _grade(flag) in (0, 1) for flag in flags)
 
 
 def _from_rows(rows: Sequence[Record], path: str, fields: Mapping[str, str] | None) -> Qrels:
     problems = Problems(path)
     columns = Columns(rows, JUDGMENT_FIELDS, explicit=fields, path=path, role="golden")
+    own_id = _id_of_questions(rows, columns)
+    if own_id is not None:
+        explicit = {**columns.explicit, "id": own_id}
+        columns = Columns(rows, JUDGMENT_FIELDS, explicit=explicit, path=path, role="golden")
     columns.report_conflicts(rows, problems)
     has_ids = columns.has("id")
     if not has_ids and not columns.has("query"):
@@ -249,6 +281,16 @@ def _from_rows(rows: Sequence[Record], path: str, fields: Mapping[str, str] | No
     )
 
 
+def _id_of_questions(rows: Sequence[Record], columns: Columns) -> str | None:
+    """Return a field "id" that tells questions apart exactly as their texts do, and not rows."""
+    name = next((name for name in columns.found if canonical(name) == "id"), None)
+    if name is None or columns.has("id") or not columns.has("query"):
+        return None
+    pairs = {(str(row.get(name)), str(columns.get(row, "query"))) for row in rows}
+    n_ids, n_texts = (len({pair[at] for pair in pairs}) for at in (0, 1))
+    return name if n_ids == n_texts == len(pairs) else None
+
+
 def _refuse_results(columns: Columns, rows: Sequence[Record], path: str) -> None:
     """Refuse a table of results, whose scores would be taken for grades."""
     score = columns.label("grade")
@@ -288,6 +330,11 @@ def _say_once(
     text = as_optional_text(columns.get(row, noun))
     if text is None:
         raise WrongValue(f"{columns.label(noun)} is missing. Give every row one, or none.")
+    if noun == "slice" and (text == OVERALL or not text.strip()):
+        raise WrongValue(
+            f"a slice may not be called {quoted(text)}"
+            f"{': it names the mean over all questions' if text.strip() else ''}. Rename it."
+        )
     first = said.setdefault(query_id, text)
     if first != text:
         raise WrongValue(
@@ -306,7 +353,7 @@ def _from_mapping(data: Record, path: str) -> Qrels | None:
         isinstance(value, Bare) and TREC_NUMBER.fullmatch(value) for value in values
     ):
         return None
-    grades = {q: {key: _grade(grade) for key, grade in row.items()} for q, row in rows.items()}
+    grades = {q: {k: _grade(grade) for k, grade in row.items()} for q, row in rows.items() if row}
     if any(not grade.is_integer() for known in grades.values() for grade in known.values()):
         raise InputError(
             Problem(
@@ -318,7 +365,7 @@ def _from_mapping(data: Record, path: str) -> Qrels | None:
         )
     lines = {(q, key): row.line for q, row in rows.items() for key in row}
     _check_any_relevant(grades, path)
-    return Qrels(path, grades, lines, 0)
+    return Qrels(path, grades, lines, 0, unjudged=tuple(q for q in rows if q not in grades))
 
 
 def _check_any_relevant(grades: Mapping[QueryId, Mapping[Key, float]], path: str) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from sweeper.errors import InputError, Problem, Problems
 from sweeper.files import read_text
+from sweeper.formats.doubts import odd_keys
 from sweeper.formats.golden_rows import WHOLE_FILE_SLICE
 from sweeper.formats.spellings import canonical
 from sweeper.formats.topics import read_topics
@@ -125,6 +126,8 @@ def golden_of(
     """
     texts = None if topics is None else read_topics(topics)
     golden, notes = golden_from_qrels(qrels, texts, corpus_keys=corpus_keys, restricted=restricted)
+    if corpus_keys is None:
+        notes = [*notes, *odd_keys(golden.queries, is_table=False)]
     for note in notes:
         _LOG.warning("%s: %s", qrels.path, note)
     return golden

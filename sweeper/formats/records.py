@@ -223,10 +223,11 @@ def _parse_table(text: str, path: str | Path, delimiter: str) -> list[Value]:
     # newline="": line ends inside quotes stay as they are.
     content = io.StringIO(text, newline="")
     line = first_line = header_line = 1
-    if _SEPARATOR_LINE.match(text):
+    separator = _SEPARATOR_LINE.match(text)
+    if separator:
         content.readline()
         line = first_line = 2
-    spaced = _is_spaced(text, delimiter)
+    spaced = _is_spaced(text[separator.end() :] if separator else text, delimiter)
     reader = csv.reader(content, delimiter=delimiter, strict=True, skipinitialspace=spaced)
     table: list[tuple[int, list[str]]] = []
     uneven = 0
@@ -281,13 +282,18 @@ def _without_nameless(header: list[str], table: list[tuple[int, list[str]]]) -> 
         and table
         and (
             not any(cells[at].strip() for _, cells in table)
-            or (at == 0 and [cells[0] for _, cells in table] == list(map(str, range(len(table)))))
+            or (at == 0 and _are_row_numbers([cells[0] for _, cells in table]))
         )
     ]
     for at in reversed(gone):
         for _, cells in table:
             del cells[at]
     return [name for at, name in enumerate(header) if at not in gone]
+
+
+def _are_row_numbers(cells: list[str]) -> bool:
+    """Whether cells may be the index of a data frame, of which rows may have been dropped."""
+    return all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
 
 
 def _check_header(header: list[str], line: int, problems: Problems) -> None:

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import NoReturn
 
 from sweeper.errors import InputError, Problem, Problems, did_you_mean
-from sweeper.formats.values import Bare, Record, Value, describe, quoted
+from sweeper.formats.values import Bare, BareNull, Record, Value, describe, is_number, quoted
 
 __all__ = [
     "Columns",
@@ -317,11 +317,14 @@ def texts_by_id(data: Value, names: Collection[str]) -> Record | None:
     """
     if not isinstance(data, Record) or not data or any(canonical(name) in names for name in data):
         return None
-    return data if all(_is_quoted(text) for text in data.values()) else None
+    return data if all(_is_text(text) for text in data.values()) else None
 
 
-def _is_quoted(value: Value) -> bool:
-    return isinstance(value, str) and not isinstance(value, Bare)
+def _is_text(value: Value) -> bool:
+    """Whether a value is a text, quoted or (in YAML) not, and no number."""
+    if isinstance(value, BareNull) or not isinstance(value, str):
+        return False
+    return not is_number(value)
 
 
 def number_rows(rows: Sequence[Record]) -> dict[int, str]:

@@ -25,6 +25,7 @@ __all__ = [
     "as_text",
     "counted",
     "describe",
+    "is_number",
     "listed",
     "no_text",
     "quoted",
@@ -114,6 +115,11 @@ def no_text(value: Value) -> WrongValue:
 _NUMBER = re.compile(r"\s*[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\s*")
 
 
+def is_number(value: Value) -> bool:
+    """Whether a value is a number, written without quotes."""
+    return isinstance(value, Bare) and _NUMBER.fullmatch(value) is not None
+
+
 def as_number(value: Value) -> float:
     """Return a finite number that was written without quotes.
 
@@ -122,7 +128,7 @@ def as_number(value: Value) -> float:
     WrongValue
         If it is anything else.
     """
-    if isinstance(value, Bare) and _NUMBER.fullmatch(value):
+    if isinstance(value, Bare) and is_number(value):
         number = float(value) + 0.0  # -0.0 becomes 0.0, which is equal but hashes otherwise
         if math.isfinite(number):
             return number
