@@ -249,8 +249,9 @@ def audit_settings(
     if len(top):
         found.append(
             Finding(
-                f"{len(top)} of {counted(len(answerable), 'question')} are answered first under "
-                "every setting, so they cannot tell settings apart:",
+                f"{len(top)} of {counted(len(answerable), 'question')} "
+                f"{'is' if len(top) == 1 else 'are'} answered first under every setting, so they "
+                "cannot tell settings apart:",
                 tuple(judgments.query_ids[answerable[n]] for n in top.tolist()),
             )
         )
@@ -398,7 +399,10 @@ def audit_ages(pool: Pool) -> list[Finding]:
     ages = pool.provenance.get("engine", {}).get("ages", {})
     wording = {
         "missing": ("has no age", "have no age"),
-        "unparseable": ("has an updated_at that is no date", "have an updated_at that is no date"),
+        "unparseable": (
+            "has an updated_at that is no date (2026-12-31, or a Unix time)",
+            "have an updated_at that is no date (2026-12-31, or a Unix time)",
+        ),
         "future": ("is dated after as_of", "are dated after as_of"),
     }
     found = []

@@ -25,6 +25,7 @@ from sweeper.corpus import parse_instant
 from sweeper.engine_blocks import GoldenBlock, SourceBlock
 from sweeper.errors import InputError, Problem, did_you_mean
 from sweeper.files import read_text
+from sweeper.formats.golden_rows import WHOLE_FILE_SLICE
 from sweeper.formats.yaml_text import YamlDocument, load_yaml
 from sweeper.golden import OVERALL, GoldenSet
 from sweeper.knobs import CAPTURE_PREFIX, PRIOR_KNOBS, Value, channel_of, knob_name
@@ -206,10 +207,10 @@ class Config:
         for location, address in self._addresses():
             group, metric = split_address(address)
             if group not in groups:
-                problems.at(
-                    location,
-                    f'the golden set has no slice "{group}". {did_you_mean(group, groups)}',
-                )
+                hint = did_you_mean(group, groups)
+                if golden.slices == (WHOLE_FILE_SLICE,):
+                    hint = "No field of it is read as the slice: golden: {fields: {slice: ...}}."
+                problems.at(location, f'the golden set has no slice "{group}". {hint}')
             elif metric not in self.metrics:
                 problems.at(
                     location,

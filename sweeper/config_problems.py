@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -55,9 +56,11 @@ class Located(Problems):
             message = f"may hold letters, digits, dots, dashes and underscores, {_got(error)}"
         elif kind == "literal_error":
             message = f"must be {error['ctx']['expected']}, {_got(error)}"
+            message += _close_to(error["input"], error["ctx"]["expected"])
         elif kind == "union_tag_invalid":
             location += ("kind",)
             message = f"must be {error['ctx']['expected_tags']}, got {error['ctx']['tag']!r}."
+            message += _close_to(error["ctx"]["tag"], error["ctx"]["expected_tags"])
         elif kind == "too_short":
             message = "needs at least one entry."
         elif _is_one_of_many(error):
@@ -95,6 +98,12 @@ class Located(Problems):
             message = message.replace("Input should", "must", 1)
             message = f"{message[0].lower()}{message[1:]}, {_got(error)}"
         self.at(location, message)
+
+
+def _close_to(value: object, expected: str) -> str:
+    """Return a hint, with a blank before it, if one of the quoted words is close to a value."""
+    hint = did_you_mean(str(value), re.findall("'([^']+)'", expected))
+    return f" {hint}" if hint.startswith("Did") else ""
 
 
 _SCALARS = {("str",), ("bool",), ("int",), ("float",), ("none",)}

@@ -8,6 +8,7 @@ value per query and trial.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -344,7 +345,7 @@ def parse_metric(text: str) -> Metric:
     match = _METRIC_TEXT.fullmatch(text.strip().lower())
     name = match[1] if match else text
     if match is None or name not in METRICS:
-        raise ValueError(f'unknown metric "{text}". {did_you_mean(name, METRICS)}')
+        raise ValueError(f'unknown metric "{text}". {_nearest(name, match and match[2])}')
     kind = METRICS[name]
     if kind.takes_cutoff and match[2] is None:
         raise ValueError(f'metric "{text}" needs a cutoff, for example {name}@10.')
@@ -353,6 +354,15 @@ def parse_metric(text: str) -> Metric:
     if match[2] is not None and not (len(match[2]) < 100 and 1 <= int(match[2]) <= 1_000_000):
         raise ValueError(f'metric "{text}": the cutoff must be from 1 to 1000000.')
     return kind(int(match[2])) if match[2] else kind()
+
+
+def _nearest(name: str, cutoff: str | None) -> str:
+    """Return a hint that can be written as it stands: with a cutoff where one is needed."""
+    close = difflib.get_close_matches(name, METRICS, n=1)
+    if not close:
+        return did_you_mean(name, METRICS)
+    at = f"@{cutoff or 10}" if METRICS[close[0]].takes_cutoff else ""
+    return f'Did you mean "{close[0]}{at}"?'
 
 
 def _relevant_rows(positions: Positions, cutoff: int | None) -> NDArray[np.integer]:

@@ -186,7 +186,7 @@ def _standing_sentences(answer: Pick, item: Answer) -> list[str]:
         if interval.low is None or interval.high is None:
             text += "at this value alone"
         else:
-            text += f"from {interval.low:.6g} to {interval.high:.6g}"
+            text += f"from {interval.low:.6g} to {_upper_end(interval.high)}"
             if not value and not interval.with_point:
                 text += " as here"
         if name in item.flips:
@@ -403,8 +403,12 @@ def _remedy_sentence(remedy: Remedy) -> str:
         return f"{remedy.knob} switched off: an expected row is {place}."
     who = remedy.item_id or "an expected row"
     unit = " days" if remedy.knob == "recency_half_life_days" else ""
-    high = "any longer" if math.isinf(remedy.high) else f"{remedy.high:.6g}"
+    high = _upper_end(remedy.high)
     text = f"{remedy.knob} from {remedy.low:.6g} to {high}: {who} is {place}"
     if remedy.other_id:
         text += f"; it overtakes {remedy.other_id} at {remedy.at:.6g}{unit}"
     return f"{text}."
+
+
+def _upper_end(value: float) -> str:
+    return "any longer" if math.isinf(value) else f"{value:.6g}"

@@ -150,7 +150,7 @@ def test_odd_ages_are_counted() -> None:
     )
     assert texts(audit_ages(pool)) == (
         "2 memories have no age; they do not decay.\n"
-        "1 memory has an updated_at that is no date; it does not decay."
+        "1 memory has an updated_at that is no date (2026-12-31, or a Unix time); it does not decay."
     )
 
 
@@ -177,7 +177,7 @@ def test_questions_that_are_always_answered_first_are_told() -> None:
     )
     [item, inert] = audit_settings(replay, settings(rrf_k=(1, 60)))
     assert str(item) == (
-        "1 of 2 questions are answered first under every setting, so they cannot tell settings "
+        "1 of 2 questions is answered first under every setting, so they cannot tell settings "
         "apart: q1."
     )
     assert str(inert) == "rrf_k changes no answer's position under any setting."

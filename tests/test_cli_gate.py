@@ -363,7 +363,7 @@ def test_yesterdays_candidates_are_used_only_when_named(repository: Path, tmp_pa
         (["--previous", "baseline.json"], "--previous goes with --policy direction"),
         (["--settings", "limit=50"], "reach down to 10 only"),
         (["--settings", "rrf_k"], "write knob=value"),
-        (["--metric", "ndgc@10"], 'unknown metric "ndgc@10". Did you mean "ndcg"?'),
+        (["--metric", "ndgc@10"], 'unknown metric "ndgc@10". Did you mean "ndcg@10"?'),
         (["--metric", "returned"], "less returned is better"),
         (["--metric", "ndcg@10"], "holds no ndcg@10 of any slice. Make it with: sweep gate CONFIG"),
         (["--metric", "ap", "--policy", "significant"], "tests mrr, recall@k and hit@k"),

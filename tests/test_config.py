@@ -305,7 +305,7 @@ def test_how_results_are_shown_is_no_part_of_the_sweeps_identity(folder: Path) -
         ),
         (
             "metrics: [mrr, recal@5]\n",
-            '6: metrics.1: unknown metric "recal@5". Did you mean "recall"?',
+            '6: metrics.1: unknown metric "recal@5". Did you mean "recall@5"?',
         ),
         (
             "metrics:\n  - recall\n",

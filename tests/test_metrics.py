@@ -207,12 +207,12 @@ def test_several_names_are_read_without_repeats_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("recal@5", 'unknown metric "recal@5". Did you mean "recall"?'),
+        ("recal@5", 'unknown metric "recal@5". Did you mean "recall@5"?'),
         ("recall", 'metric "recall" needs a cutoff, for example recall@10.'),
         ("mrr@10", 'metric "mrr@10": mrr takes no cutoff. Write mrr.'),
         ("recall@0", 'metric "recall@0": the cutoff must be from 1 to 1000000.'),
         ("recall@1000001", 'metric "recall@1000001": the cutoff must be from 1 to 1000000.'),
-        ("ndgc", 'unknown metric "ndgc". Did you mean "ndcg"?'),
+        ("ndgc", 'unknown metric "ndgc". Did you mean "ndcg@10"?'),
         (
             "zzz",
             'unknown metric "zzz". Choose from: recall, hit, mrr, precision, citation_precision, '
