@@ -5,6 +5,7 @@ Chromium is taken from the system (Debian's package ``chromium``), or from ``SWE
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -267,6 +268,26 @@ def test_a_curve_is_read_at_any_value(opened: Open, results: Results) -> None:
     last = slider.get_attribute("aria-valuetext")
     found.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert slider.get_attribute("aria-valuetext") != last
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_places_of_a_knob_that_are_named_do_not_run_into_each_other(
+    opened: Open, width: int
+) -> None:
+    page = opened(width=width)
+    page.chart("curve")
+    boxes = page.page.evaluate(
+        """() => [...document.querySelectorAll(
+             '#curve-chart svg g[aria-label^="X-axis"] .role-axis-label text')]
+           .filter((text) => text.textContent && getComputedStyle(text).opacity !== '0')
+           .map((text) => [text.textContent, text.getBoundingClientRect()])
+           .map(([text, box]) => [text, box.left, box.right])"""
+    )
+    assert "off" in [text for text, _, _ in boxes]
+    assert len(boxes) >= 3
+    boxes.sort(key=lambda box: box[1])
+    for (_, _, right), (_, left, _) in itertools.pairwise(boxes):
+        assert left - right >= 3
 
 
 @pytest.mark.parametrize("steps", [400, 30])

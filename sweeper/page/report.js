@@ -558,6 +558,20 @@
     return { lines: rows, apart, marks };
   }
 
+  // The named places whose names do not run into each other; that of "off" comes first.
+  function fittingTicks(item, domain) {
+    const perUnit = (byId("curve-chart").clientWidth - 60) / (domain[1] - domain[0]);
+    const spans = item.ticks.map((place, n) => {
+      const half = item.labels[n].length * 3.5 + 4;
+      return { place, low: place * perUnit - half, high: place * perUnit + half };
+    });
+    const kept = [];
+    for (const span of [...spans.slice(-1), ...spans.slice(0, -1)]) {
+      if (kept.every((other) => span.high <= other.low || span.low >= other.high)) kept.push(span);
+    }
+    return kept.map((span) => span.place);
+  }
+
   async function drawCurve() {
     const item = curve();
     if (!item) return;
@@ -567,6 +581,7 @@
     const spread = item.high - item.low || 1;
     const ends = [item.low, item.high, ...(item.apart === null ? [] : [item.apart])];
     const domain = [Math.min(...ends) - 0.03 * spread, Math.max(...ends) + 0.03 * spread];
+    const ticks = fittingTicks(item, domain);
     const names = item.lines[metric].map((line) => line.slice);
     const isOverall = (name) => name === item.overall;
     const slices = names.filter((name) => !isOverall(name));
@@ -582,7 +597,7 @@
     for (const part of spec.layer) {
       const { x, y, color } = part.encoding;
       x.scale.domain = domain;
-      x.axis.values = item.ticks;
+      x.axis.values = ticks;
       x.title = item.unit ? `${item.label} (${item.unit})` : item.label;
       if (y && y.field) y.title = words;
       if (color && color.field === "slice") {
