@@ -165,7 +165,7 @@ def test_cranfields_own_judgments_are_read_without_their_missing_column(shared: 
 def test_cacms_own_judgments_are_refused_until_their_columns_are_in_order(shared: Path) -> None:
     folder = shared / "data" / "cacm"
     raw = (folder / "qrels.raw.txt").read_text("utf-8")
-    with pytest.raises(InputError, match="The documents seem to stand in the second column"):
+    with pytest.raises(InputError, match="the documents seem to stand in the second column"):
         parse_qrels(raw, "qrels.raw.txt")
     rows = fields(raw.splitlines())
     ordered = "".join(f"{query_id} 0 {key} 1\n" for query_id, key, _, _ in rows)
