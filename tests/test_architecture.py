@@ -79,6 +79,7 @@ LAYERS: tuple[str, ...] = (
     "formats.spellings",
     "formats.cells",
     "formats.doubts",
+    "formats.expected",
     "formats.golden_rows",
     "formats.corpus_rows",
     "formats.corpus_folder",

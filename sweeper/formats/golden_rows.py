@@ -22,25 +22,29 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from sweeper.corpus import Entry, may_see
 from sweeper.errors import Problems, did_you_mean
 from sweeper.formats.cells import read_mapping, split_cell
 from sweeper.formats.doubts import asked_again, odd_keys
+from sweeper.formats.expected import (
+    MISSING_EXPECTED,
+    Judgment,
+    is_absent,
+    judgments_of,
+    unread_names,
+    with_grades,
+    without_repeats,
+)
 from sweeper.formats.spellings import Columns, Field, canonical, field_names, number_rows
 from sweeper.formats.values import (
-    BareNull,
     Record,
     Value,
     WrongValue,
-    as_number,
     as_optional_text,
     as_text,
-    describe,
     listed,
     quoted,
 )
@@ -96,23 +100,9 @@ GOLDEN_WRAPPERS = (
 WHOLE_FILE_SLICE = "all"
 """Slice of every question in a file that has no slices."""
 
-_MISSING_EXPECTED = "Give a key, a list of keys, or [] for a question without an answer."
-_KEY_NAMES = (
-    *("key", "id", "_id", "doc_id", "document_id", "entry_id", "memory_id", "page_id", "page"),
-    *("docid", "docno", "corpus_id", "passage_id", "pid", "chunk_id", "node_id"),
-)
-_UNREAD_NAMES = frozenset({"score", "label", "relevance_score"})
-"""What may be a grade beside a key, and as often what a search or a model said of it."""
-_GRADE_NAMES = ("grade", "relevance", "rel", "rating", "gain")
 # A suggestion is a search through all keys: only for problems that are printed, in modest corpora.
 _MAX_SUGGESTIONS = 20
 _MAX_SEARCHED = 20_000
-
-
-class _Judgment(NamedTuple):
-    key: Key
-    grade: float | None = None
-    store: str | None = None
 
 
 def golden_from_rows(
@@ -210,7 +200,7 @@ class _Reader:
         self.n_read = 0
         self.seen: dict[str, Record] = {}
         self.unread: set[str] = set()
-        self.judgments: list[tuple[Record, _Judgment]] = []
+        self.judgments: list[tuple[Record, Judgment]] = []
         self.users: dict[int, str | None] = {}
 
     def query(self, row: Record) -> Query | None:
@@ -343,7 +333,7 @@ class _Reader:
         try:
             stated = self.expected(row)
             noun = "grades"
-            merged = _without_repeats(self.with_grades(row, stated))
+            merged = without_repeats(with_grades(stated, self.grades(row)))
         except WrongValue as error:
             if (id(row), "expected") not in self.misspelt:
                 self.add(row, f"{self.columns.label(noun)} {error}")
@@ -362,40 +352,22 @@ class _Reader:
             tuple(j.key for j in merged if j.grade is not None and j.grade <= 0),
         )
 
-    def expected(self, row: Record) -> list[_Judgment] | None:
+    def expected(self, row: Record) -> list[Judgment] | None:
         """Return what the expected field states; ``None`` in a file that states grades alone."""
         value = self.columns.get(row, "expected")
         if self.is_table:
             value = split_cell(value)
-        if not _is_absent(value):
-            self.unread |= _unread_names(value)
-            return _judgments(value)
+        if not is_absent(value):
+            self.unread |= unread_names(value)
+            return judgments_of(value)
         if not self.columns.has("expected") and isinstance(self.grades(row), Record):
             return None
         state = "missing" if value is None else "empty"
-        raise WrongValue(f"is {state}. {_MISSING_EXPECTED}")
+        raise WrongValue(f"is {state}. {MISSING_EXPECTED}")
 
     def grades(self, row: Record) -> Value:
         value = self.columns.get(row, "grades")
         return split_cell(value) if self.is_table else value
-
-    def with_grades(self, row: Record, stated: list[_Judgment] | None) -> list[_Judgment]:
-        """Put a row's grades on its judgments; keys that are only judged join them."""
-        grades = self.grades(row)
-        judgments = stated or []
-        if _is_absent(grades) or isinstance(grades, BareNull):
-            return judgments
-        if not isinstance(grades, Record):
-            return _with_parallel_grades(judgments, grades)
-        worth = {_key(key): as_number(grade) for key, grade in grades.items()}
-        graded = [_graded(judgment, worth.pop(judgment.key, None)) for judgment in judgments]
-        for key, grade in worth.items():
-            if grade > 0 and stated is not None:
-                raise WrongValue(
-                    f"gives {quoted(key)} the grade {grade:g}, but it is not expected. "
-                    "Add it to the expected keys, or grade it 0."
-                )
-        return graded + [_Judgment(key, grade) for key, grade in worth.items()]
 
 
 def _plain(key: Key) -> str:
@@ -416,98 +388,6 @@ def _hint(key: Key, known: Collection[Key], alike: Mapping[str, Key]) -> str:
     return f" {close}" if close.startswith("Did") else ""
 
 
-def _judgments(value: Value) -> list[_Judgment]:
-    if isinstance(value, list):
-        return [_judgment(_alone(item)) for item in value]
-    if isinstance(value, Record) and not any(canonical(name) in _KEY_NAMES for name in value):
-        if not value:
-            raise WrongValue(f"is an empty object. {_MISSING_EXPECTED}")
-        if any(isinstance(grade, list | Record) for grade in value.values()):
-            return [_judgment(value)]  # which says that it has no key
-        return [_Judgment(_key(key), as_number(grade)) for key, grade in value.items()]
-    return [_judgment(value)]
-
-
-def _unread_names(value: Value) -> set[str]:
-    """Return names beside expected keys under which grades may stand, if there is no grade."""
-    found = set()
-    for item in value if isinstance(value, list) else [value]:
-        names = {canonical(name) for name in item} if isinstance(item, Record) else set()
-        if names.isdisjoint(_GRADE_NAMES) and not names.isdisjoint(_KEY_NAMES):
-            found |= names & _UNREAD_NAMES
-    return found
-
-
-def _alone(item: Value) -> Value:
-    """Take a list of one for its item; several would be alternatives, which are not known here."""
-    if not isinstance(item, list) or not item:
-        return item
-    if len(item) > 1:
-        raise WrongValue(
-            "holds a list within the list, as AutoRAG writes alternatives. Here every expected key "
-            "counts: write one list, or keep one key of each inner list."
-        )
-    return item[0]
-
-
-def _judgment(value: Value) -> _Judgment:
-    if not isinstance(value, Record):
-        return _Judgment(_key(value))
-    named = {canonical(name): content for name, content in value.items()}
-    key = next((named[name] for name in _KEY_NAMES if name in named), None)
-    if key is None:
-        found = ", ".join(value) or "none"
-        raise WrongValue(f'holds an object without a key (fields: {found}). Call it "key".')
-    grade = next((named[name] for name in _GRADE_NAMES if name in named), None)
-    store = as_optional_text(named.get("source_type"))
-    return _Judgment(_key(key), None if grade is None else as_number(grade), store)
-
-
-_SPREADSHEET_ERROR = re.compile(r"#(?:N/A|REF!|NAME\?|VALUE!|DIV/0!|NULL!|NUM!|SPILL!|CALC!)")
-
-
-def _key(value: Value) -> Key:
-    if isinstance(value, str) and _SPREADSHEET_ERROR.fullmatch(value):
-        raise WrongValue(f"holds {value}, the error of a spreadsheet. Mend its formula.")
-    if isinstance(value, str) and value.strip():
-        return str(value)
-    if isinstance(value, str):
-        raise WrongValue(f"holds an empty key. {_MISSING_EXPECTED}")
-    raise WrongValue(f"must hold keys (text), got {describe(value)}.")
-
-
-def _with_parallel_grades(judgments: list[_Judgment], grades: Value) -> list[_Judgment]:
-    parallel = grades if isinstance(grades, list) else [grades]
-    if len(parallel) != len(judgments):
-        raise WrongValue(
-            f"has {len(parallel)} grades for {len(judgments)} expected keys. "
-            "Give one for each, or an object of key to grade."
-        )
-    return [
-        _graded(judgment, as_number(grade))
-        for judgment, grade in zip(judgments, parallel, strict=True)
-    ]
-
-
-def _graded(judgment: _Judgment, grade: float | None) -> _Judgment:
-    if grade is None:
-        return judgment
-    if judgment.grade not in (None, grade):
-        raise WrongValue(
-            f"grades {quoted(judgment.key)} both {judgment.grade:g} and {grade:g}. Keep one."
-        )
-    return judgment._replace(grade=grade)
-
-
-def _without_repeats(judgments: list[_Judgment]) -> list[_Judgment]:
-    kept: dict[Key, _Judgment] = {}
-    for judgment in judgments:
-        first = kept.setdefault(judgment.key, judgment)
-        if first.grade != judgment.grade:
-            raise WrongValue(f"names {quoted(judgment.key)} twice with different grades. Keep one.")
-    return list(kept.values())
-
-
 def _forbidden(entry: Entry, user: str | None) -> str:
     """Say that a question expects what its user may not see, and what mends it."""
     key, principals = quoted(entry.entry_id), entry.principals or ()
@@ -526,10 +406,6 @@ def _forbidden(entry: Entry, user: str | None) -> str:
         f"the user {quoted(user)} may not see the expected entry {key}, which is for {named}. "
         "Ask as one of them, add the user to the entry's principals, or expect another key."
     )
-
-
-def _is_absent(value: Value) -> bool:
-    return value is None or value == ""
 
 
 def golden_to_rows(golden: GoldenSet) -> list[dict[str, object]]:
