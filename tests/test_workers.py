@@ -94,7 +94,10 @@ def test_large_arrays_are_mapped_and_small_ones_copied_unchanged() -> None:
 def test_kills_in_the_middle_of_messages_and_starts_lose_nothing(seed: int) -> None:
     n_items = 400 if FULL else 100
     most = 100 if FULL else 8
-    with Killing(most, pause=lambda rng: rng.uniform(0.0, 0.3), seed=seed) as killing:
+    started = time.monotonic()
+    whole(squared, 1, 1)
+    start = time.monotonic() - started  # on a slow machine none would live to be ready
+    with Killing(most, pause=lambda rng: rng.uniform(0.0, start), seed=seed) as killing:
         answers = whole(heavy, n_items, 3)
     assert killing.count >= 2
     assert answers == {n: heavy(n) for n in range(n_items)}
