@@ -150,7 +150,8 @@ def test_odd_ages_are_counted() -> None:
     )
     assert texts(audit_ages(pool)) == (
         "2 memories have no age; they do not decay.\n"
-        "1 memory has an updated_at that is no date (2026-12-31, or a Unix time); it does not decay."
+        "1 memory has an updated_at that is no date (2026-12-31, or a Unix time); it does not "
+        "decay."
     )
 
 
