@@ -101,7 +101,7 @@ def capture_sweep(
         found = []
         for item in captures:
             if fresh:
-                opened.pool_path(item, owner=owner).unlink(missing_ok=True)
+                opened.forget(item, owner=owner)
             pool, is_new = opened.pool(item, owner=owner, progress=progress)
             path = opened.pool_path(item, owner=owner)
             found.append(CapturedPool(item.name, path, pool, is_new))

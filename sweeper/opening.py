@@ -191,6 +191,12 @@ class OpenSweep:
         stem = capture.stem if capture.shared else spec_hash([capture.stem, owner])[:16]
         return self.root / ".pools" / f"{stem}.parquet"
 
+    def forget(self, capture: Capture, *, owner: str = "") -> None:
+        """Delete the candidates of an engine, those of an interrupted capture too."""
+        path = self.pool_path(capture, owner=owner)
+        path.unlink(missing_ok=True)
+        path.with_suffix(_PARTIAL).unlink(missing_ok=True)
+
     def pool(
         self,
         capture: Capture | None = None,

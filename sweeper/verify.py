@@ -114,8 +114,8 @@ def verify_sweep(
         )
         before = results.manifest["spec"]
         parts = [name for name, now in opened.spec.items() if before.get(name) != now]
-    if before["config"]["engine"]["kind"] == "pool":
-        return found  # that file fixes what was captured; the search behind it is another engine
+    if before["config"]["engine"]["kind"] == "pool":  # the search behind it is another engine
+        parts = [name for name in parts if name not in {"config", "corpus", "engine"}]
     if not parts:
         return found
     note = f"since the sweep ran, these changed: {', '.join(parts)}."

@@ -181,3 +181,15 @@ def test_a_kept_pool_of_something_else_is_captured_again(path: Path, tmp_path: P
         write_pool(row["file"], other)
         [again] = invoke("capture", path, "--results", root, "--json").document["captures"]
         assert again == row
+
+
+def test_fresh_takes_nothing_from_a_capture_that_was_interrupted(
+    path: Path, engine: Live, tmp_path: Path
+) -> None:
+    engine.fails_at = 4
+    assert invoke("capture", path, "--results", tmp_path / "results").exit_code == 4
+    engine.fails_at = None
+    engine.asked.clear()
+    done = invoke("capture", path, "--fresh", "--results", tmp_path / "results")
+    assert done.exit_code == 0
+    assert engine.asked == ["q1", "q2", "q3", "q4", "q5", "q6"]

@@ -97,6 +97,13 @@ def test_verify_says_that_a_file_proves_nothing_of_its_search(
     done = invoke("verify", "small", "--results", tmp_path / "results")
     assert done.exit_code == 0, done.stderr
     assert "says nothing of the search that it came from" in done.stdout
+    here = write_project(tmp_path / "search")
+    asked = invoke("verify", "small", "--config", here, "--results", tmp_path / "results")
+    assert asked.exit_code == 0, asked.stderr
+    assert "these changed" not in asked.stdout
+    write_rows(tmp_path / "search/golden.jsonl", QUESTIONS[:5])
+    other = invoke("verify", "small", "--config", here, "--results", tmp_path / "results")
+    assert "these changed: golden." in other.stdout
 
 
 def test_two_captured_files_are_swept_like_any_knob(project: Path, tmp_path: Path) -> None:
